@@ -1,5 +1,3 @@
-"""Settings compared by k-fold cross-validation, and the best one trained on all rows, over the face of trainers alone.
-
-``grids`` says what is tried, ``folds`` on which rows, ``cross_validation`` trains and measures it, ``choice`` decides,
-and ``search`` does all of it in order, a wider grid and the last training included.
-"""
+"""Choices that a training leaves open, made on held-out rows. ``completion`` is the way in for every training.
+``grids`` and ``candidates`` list what is compared, ``folds`` the rows, ``race`` runs the comparison, ``choose`` and
+``average`` decide."""

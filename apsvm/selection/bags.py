@@ -1,7 +1,5 @@
-"""Bags in cross-validation: dealt out and judged whole, whether a trainer sees one row of each or all of its rows.
-
-Everything here numbers bags in the order of their first rows, so that what pools them and what does not agree.
-"""
+"""Bags in cross-validation: they are dealt out and judged whole, whether a trainer uses one row of each or all of them.
+Bags are numbered by their first row everywhere here."""
 
 from __future__ import annotations
 
@@ -19,18 +17,18 @@ if TYPE_CHECKING:
 
 
 def bags_as_rows(dataset: Dataset) -> Dataset:
-    """One row a bag, without features, to deal out and to judge; the data set itself without bags."""
+    """One row per bag, without features; the data set itself without bags."""
     return dataset if bags_of(dataset) is None else pooled(dataset, ())
 
 
 def of_bags(dataset: Dataset, target: Target) -> Target:
-    """The target of what is dealt out and judged, by that of the rows."""
+    """Target of the bags, or the rows' target without bags."""
     bags = bags_of(dataset)
     return target if bags is None else target.of(bags.first)
 
 
 def scores_of_bags(dataset: Dataset, rows: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The scores (m,) of the rows ``rows`` (m,) of whole bags, or of each bag that of its best row."""
+    """(m,) scores of the rows ``rows``, or the best score of each bag."""
     if dataset.bags is None or dataset.ignores_bags:
         return scores
     return Bags.of_rows(dataset.bags[rows], scores).best(scores)

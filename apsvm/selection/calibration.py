@@ -1,16 +1,15 @@
-"""Scores as probabilities, fitted to rows held out (``selection.held_out``).
+"""Fits probabilities to scores of held-out rows (``selection.thresholds``).
 
-Isotonic regression is the non-decreasing function nearest in squares, with straight lines between its corners as
-scikit-learn's ``IsotonicRegression`` has them; it follows any curve and needs many positives for it. Platt's has two
-numbers, p = 1 / (1 + exp(−(a·s + b))), fitted by maximum likelihood to the targets (P + 1)/(P + 2) and 1/(N + 2), which
-P positives and N negatives leave of 1 and 0: J. Platt, "Probabilistic outputs for support vector machines", 1999.
-O(n log n) and O(n).
+Isotonic regression is the non-decreasing function with the least squared error, linear between its corners as in
+scikit-learn's ``IsotonicRegression``. It follows any curve but needs many positives. Platt's function p = 1 / (1 +
+exp(−(a·s + b))) has two parameters, fitted by maximum likelihood to the targets (P + 1)/(P + 2) and 1/(N + 2) for P
+positives and N negatives: J. Platt, "Probabilistic outputs for support vector machines", 1999. O(n log n) and O(n).
 
-Both are clipped to what the rows held out support. Of n rows that are all positive the next is so with probability
-1 − 1/(n + 2), by Laplace's rule: that is the most that the last block of isotonic regression, of n rows, may have, and
-1/(m + 2) the least for its first, of m. Where a class is rare a few rows of the other are no surprise: with π the share
-of positives the bounds are 1 − min(1, 2(1 − π))/(n + 2) and min(1, 2π)/(m + 2). Platt's sigmoid does not go beyond its
-values at the lowest and the highest of the scores either, where it would only extrapolate.
+Both are clipped to what the held-out rows support. If n rows are all positive, the next one is positive with
+probability 1 − 1/(n + 2) by Laplace's rule: this is the upper bound for the last block of isotonic regression, of n
+rows, and 1/(m + 2) is the lower bound for its first, of m rows. If a class is rare, a few rows of the other are no
+surprise: with the share π of positives the bounds are 1 − min(1, 2(1 − π))/(n + 2) and min(1, 2π)/(m + 2). Platt's
+function is also constant beyond the lowest and the highest held-out score.
 """
 
 from __future__ import annotations
@@ -22,22 +21,24 @@ from numpy.typing import NDArray
 
 from apsvm.models.header import Calibration
 
-#: What ``--calibrate`` takes.
+#: Values of ``--calibrate``.
 METHODS = ("auto", "isotonic", "platt")
-#: From this many positives and negatives on ``auto`` is isotonic: below, its steps are those of single rows.
+#: Smallest number of positives and of negatives for isotonic regression by ``auto``: with fewer, its steps are those of
+#: single rows.
 ENOUGH_FOR_ISOTONIC = 200
 
 
 def calibrated(
     scores: NDArray[np.float64], relevant: NDArray[np.bool_], method: str, *, held_out: str = ""
 ) -> Calibration:
-    """The probabilities of rows of these scores.
+    """Fits probabilities to the scores of held-out rows.
 
     Parameters
     ----------
-    scores : (n,) float64, finite; relevant : (n,) bool, of both classes
+    scores : (n,) float64, finite
+    relevant : (n,) bool, with both classes
     method : one of ``METHODS``
-    held_out : what these rows are, in words
+    held_out : description of the rows
     """
     positives = int(relevant.sum())
     fewer = min(positives, relevant.size - positives)
@@ -59,15 +60,15 @@ def calibrated(
 def isotonic(
     scores: NDArray[np.float64], relevant: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[int, int]]:
-    """The non-decreasing function of the scores (n,) that is nearest to ``relevant`` (n,) in squares: the places of its
-    corners (k,), increasing, and its values there (k,), both float64; it is constant outside of them. Then the numbers
-    of rows that have the lowest and the highest value."""
+    """Isotonic regression of ``relevant`` (n,) on the scores (n,). Returns the corners (k,), ascending, and the values
+    there (k,), both float64; the function is constant beyond them. Also returns the numbers of rows with the lowest
+    and the highest value."""
     from scipy.optimize import isotonic_regression
 
     places, of_row = np.unique(scores, return_inverse=True)
     count = np.bincount(of_row)
     values = isotonic_regression(np.bincount(of_row, weights=relevant) / count, weights=count).x
-    # Of a run of equal values the first and the last place are corners.
+    # The first and the last place of a run of equal values are corners.
     changes = np.flatnonzero(np.diff(values))
     kept = np.union1d(np.append(changes + 1, 0), np.append(changes, places.size - 1))
     first, last = (int(count[values == end].sum()) for end in (values[0], values[-1]))
@@ -75,12 +76,12 @@ def isotonic(
 
 
 def platt(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple[float, float]:
-    """The slope a and the offset b of the most likely p = 1 / (1 + exp(−(a·s + b))) (see the module), on scores
-    brought to mean 0 and deviation 1.
+    """Slope a and offset b of the maximum-likelihood p = 1 / (1 + exp(−(a·s + b))) (see the module), fitted on
+    standardised scores.
 
     Raises
     ------
-    ValueError : all rows are relevant, or none is
+    ValueError : all rows are of one class
     """
     from scipy.optimize import minimize
     from scipy.special import expit
@@ -94,7 +95,7 @@ def platt(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple[flo
     z = np.stack([(scores - mean) / deviation, np.ones(scores.size)])
 
     def cost(line: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """−log likelihood, log(1 + e^u) − target·u in the mean, and its gradient."""
+        """Mean of −log likelihood, log(1 + e^u) − target·u, and its gradient."""
         u = line @ z
         return float((np.logaddexp(0.0, u) - target * u).mean()), z @ (expit(u) - target) / u.size
 

@@ -1,11 +1,10 @@
-"""What ``apsvm cv`` compares by default: a table of losses × bounds × feature maps × C.
+"""Entries that ``apsvm cv`` compares by default: a table of losses × bounds × feature maps × C.
 
-An entry costs what its trainer costs, so the table holds what was seen to win somewhere: ap on the features as they are
-and on broken lines (``piecewise``), by both bounds; two to four components of it; the metric's own loss; rules, which
-hold their own against boosted trees; products of pairs and an RBF kernel where the data is small. With auc, wmw and 0-1
-besides, mean test AP of 121 tables was .0003 ± .002 higher. Bags are tried both ways: by their best row, and made rows
-by their mean or by least, mean and greatest value, by these losses too. Entries stand from the simplest to the most
-complex: of entries that are equal the first is taken.
+Each entry costs time, so the table holds what won on some data sets: ap on the features as they are and on broken lines
+(``piecewise``), by both bounds; two to four components; the metric's own loss; rules, which match boosted trees;
+products of pairs and an RBF kernel on small data. Adding auc, wmw and 0-1 raised mean test AP on 121 tables by .0003 ±
+.002. Bags are tried by their best row, and pooled to rows by their mean or by minimum, mean and maximum; there these
+losses are tried too. Entries are ordered from the simplest to the most complex, and the first of equal entries wins.
 """
 
 from __future__ import annotations
@@ -28,21 +27,21 @@ from apsvm.trainers.settings import Multiple, SettingValue, declared
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
 
-#: Rows up to which kernels are tried, and features up to which all products are.
+#: Largest number of rows for kernels and products, and of features for products.
 KERNEL_ROWS, PRODUCT_FEATURES = 5_000, 40
-#: Components that are tried, by the tight bound, with this many positives for each.
+#: Numbers of components that are tried, by the tight bound, and positives needed for each.
 COMPONENTS, POSITIVES_A_COMPONENT = (2, 3, 4), 30
-#: How bags become rows, beside bags whose best row decides.
+#: Poolings of bags that are tried.
 POOLED = (("mean",), ("min", "mean", "max"))
-#: Of the default C, by the feature map, or else the bound: kernels want a large one, and on rules a small one corrects
-#: the score of the boosting a little.
+#: Multiples of the default C by feature map, or else by bound: kernels need a large C; on rules a small C corrects the
+#: score of the boosting a little.
 MULTIPLES = {
     "rules": (0.1, 1.0, 10.0),
     "nystroem": (1.0, 10.0, 100.0),
     "hinge": (0.01, 0.1, 1.0, 10.0),
     "tight": (0.1, 1.0, 10.0),
 }
-#: A setting's grid of more values is thinned out.
+#: Larger grids of a setting are thinned out.
 MOST_VALUES = 4
 
 
@@ -52,11 +51,11 @@ class Entry:
 
     Attributes
     ----------
-    loss : as ``--loss`` names it
-    settings : settings by name, each a single value
-    features : what is done to the features
-    labels : what is said of the labels; None: what the user said
-    multiples : of the default C; empty: those of its map or its bound
+    loss : the loss, as ``--loss`` names it
+    settings : settings by name, each with one value
+    features : feature options
+    labels : label options; None for those of the user
+    multiples : multiples of the default C; empty for those of the map or the bound
     """
 
     loss: str
@@ -72,7 +71,7 @@ class Entry:
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """A key that entries share which rank much alike; entries that differ in the loss alone share it."""
+        """Key of entries that rank alike; entries that differ only in the loss share it."""
         return self.features.features, self.features.pool, "components" in self.settings, "latent" in self.settings
 
     def _settings_in_words(self) -> Iterator[str]:
@@ -80,7 +79,7 @@ class Entry:
             yield name if value is True else str(value) if name == "bound" else f"{value} {name}"
 
     def grid(self, seed: int) -> Grid:
-        """With a few values of C, or the trainer's own grid thinned out."""
+        """Grid with a few values of C, or the thinned grid of the trainer."""
         trainer = trainer_of(self.loss)
         declarations = declared(trainer.Settings)
         fixed = {name: value for name, value in self.settings.items() if declarations[name][1].grid is None}
@@ -106,7 +105,7 @@ class Entry:
 
 
 def loss_of_metric(metric: str) -> str | None:
-    """The loss that is the shortfall of ``metric``, if there is one."""
+    """The loss 1 − ``metric``, or None."""
     called = metric.lower()
     alike = called, called.replace("(exp)", ""), called.replace("ndcg", "ndcg(linear)")
     for name in dict.fromkeys((*alike, *LOSSES)):
@@ -123,7 +122,7 @@ def _is_graded(target: Target, dataset: Dataset) -> bool:
 
 
 def losses_of(metric: str, target: Target, dataset: Dataset) -> list[str]:
-    """ap, ndcg of grades, and the loss that is the metric's own."""
+    """ap, ndcg for grades, and the metric's own loss."""
     losses = ("ap", "ndcg" if _is_graded(target, dataset) else None, loss_of_metric(metric))
     return list(dict.fromkeys(name for name in losses if name is not None))
 
@@ -131,11 +130,17 @@ def losses_of(metric: str, target: Target, dataset: Dataset) -> list[str]:
 def portfolio(
     dataset: Dataset, metric: str, features: FeatureOptions, target: Target, labels: LabelOptions
 ) -> list[Entry]:
-    """The entries worth trying for ``metric`` on these rows, which ``target`` judges. Each has the constant feature and
-    the scaling of ``features``, where these are set; ``labels``: the options of the user."""
+    """Entries to try for ``metric`` on these rows.
+
+    Parameters
+    ----------
+    features : constant feature and scaling of all entries, if they are set
+    target : meaning of the labels to the metrics
+    labels : label options of the user
+    """
     features = map_by_rule(dataset, features)
     n, d = dataset.X.shape
-    # Sparse columns are left as they are by default: which of the two is better is seen.
+    # Sparse columns are unscaled by default; both ways are tried.
     sparse = dataset.table is None and sp.issparse(dataset.X) and not dense_pays(dataset.X)
     standard = replace(features, scale="standard") if features.scale == AUTO and sparse else features
     piecewise = replace(standard, features="piecewise")
@@ -164,18 +169,24 @@ def portfolio(
 
 
 def _with_labels(entries: list[Entry], target: Target, labels: LabelOptions) -> list[Entry]:
-    """Entries that say what losses of two classes take of grades as relevant, where the user did not."""
+    """Entries with the relevant grades for losses of two classes, unless the user named them."""
     if target.grades is None or labels != LabelOptions():
         return entries
-    # Losses that know two classes take as relevant what metrics of two classes do.
+    # Losses of two classes share the relevant grades with metrics of two classes.
     relevant = LabelOptions(relevant_from=float(target.grades[target.relevant].min()))
     takes = {entry.loss: trainer_of(entry.loss)(entry.loss).capabilities.labels for entry in entries}
     return [replace(entry, labels=relevant) if takes[entry.loss] is Takes.TWO_CLASSES else entry for entry in entries]
 
 
 def _of_bags(losses: Sequence[str], options: FeatureOptions, unscaled: FeatureOptions) -> list[Entry]:
-    """Bags by their best row, and bags made rows, by these losses and the 0-1 loss; bags made rows by auc and wmw as
-    well, and by rules on them. ``options``: of all but rules, whose columns are of one scale."""
+    """Entries for bags: by the best row with these losses and the 0-1 loss; pooled with these, auc and wmw, and with
+    rules.
+
+    Parameters
+    ----------
+    options : feature options of all entries but rules
+    unscaled : feature options of rules, whose columns share a scale
+    """
     entries = []
     for loss in dict.fromkeys((*losses, "zero-one", "auc")):
         made = make_loss(loss)

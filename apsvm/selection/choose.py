@@ -1,15 +1,15 @@
-"""Which candidate is chosen, the one of the highest mean over the folds, and what the choice is worth on other rows.
+"""Chooses the candidate with the best mean over the folds, and estimates its value on new rows.
 
-AP of rows held out is that of all of them as one list. The rankers of two folds need not have one scale, so each fold's
-scores are brought to mean 0 and deviation 1 before they are pooled. The mean of the folds' APs would be higher where
-positives are few: in a short list chance puts more of them at the top.
+AP is that of all held-out rows as one list. Rankers of two folds need not share a scale, so each fold's scores are
+standardised before they are pooled. The mean of the folds' APs would be higher with few positives, since in a short
+list chance puts more of them at the top.
 
-The interval is Wilson's (1927) of a share among P positives, as AP is one (the mean over the positives of the share of
-positives down to it), for 90 % and ``SPREAD`` times the variance of such a share, as the other rows vary too. Of 240
-trainings on 80 sets of KEEL (12 to 1,500 positives, two thirds as many in the test part) it held the test AP in 92 %,
-and the value was .006 below it in the mean; samples of a bootstrap held it in 62 %. In 160 searches by ``apsvm cv`` the
-value was .003, .009, −.004 and −.003 above test AP below 20, 50 and 200 positives and above, each ± a standard error of
-.005 to .026; without what the choice adds taken off it was .043 and .038 above it below 20 and 50.
+The interval is Wilson's (1927), at 90 %, of a share among P positives: AP is the mean over the positives of a share.
+Its variance is multiplied by ``SPREAD``, since the new rows vary too. In 240 trainings on 80 sets of KEEL (12 to 1,500
+positives, two thirds as many in the test part) it contained the test AP in 92 %, and the estimate was .006 too low on
+average; a bootstrap contained it in 62 %. In 160 runs of ``apsvm cv`` the estimate was above test AP by .003, .009,
+−.004 and −.003 with below 20, below 50, below 200 and more positives, with standard errors of .005 to .026. Without
+subtracting the optimism of the choice it was .043 and .038 too high below 20 and 50 positives.
 """
 
 from __future__ import annotations
@@ -26,39 +26,41 @@ from apsvm._support.types import JsonDict
 from apsvm.selection.grids import Axis, Grid
 from apsvm.selection.race import Candidate, OutOfFold
 
-#: Candidates on several feature maps that are behind the best by no more are compared in all folds and averaged, unless
-#: that is ``CLEAR`` standard errors: by .02 or .05 test AP was .0005 less on 16 sets; without ``CLEAR`` nDCG@10 of
-#: LightGBM's example was .773 for .780 (three seeds), and AP on 80 sets the same.
+#: Candidates of several feature maps that are behind the best by at most this are compared in all folds and averaged,
+#: unless they are behind by ``CLEAR`` standard errors. With .02 or .05 test AP was .0005 lower on 16 sets. Without
+#: ``CLEAR`` nDCG@10 of LightGBM's example was .773 instead of .780 (three seeds), and AP on 80 sets was the same.
 NEAR, CLEAR = 0.03, 4.0
-#: Deviations of a normal distribution within which 90 % of it lie.
+#: Quantile of the normal distribution for an interval of 90 %.
 NORMAL_QUANTILE = 1.6449
-#: 1 for the rows held out, and 1.5 for other rows with two thirds as many positives.
+#: Factor of the variance: 1 for the held-out rows and 1.5 for new rows with two thirds as many positives.
 SPREAD = 2.5
 
 
 def best(candidates: Sequence[Candidate], metric: str) -> Candidate:
-    """The candidate of the highest mean; the first of equal ones."""
+    """The candidate with the highest mean; the first of equal ones."""
     return max(candidates, key=lambda candidate: candidate.mean(metric))
 
 
 def standard_error(differences: Sequence[float] | NDArray[np.float64]) -> float:
-    """Standard error of the mean of differences, fold by fold; 0 for a single fold."""
+    """Standard error of the mean of fold-by-fold differences; 0 for a single fold."""
     values = np.asarray(differences)
     return float(values.std(ddof=1)) / math.sqrt(values.size) if values.size > 1 else 0.0
 
 
 def is_near(one: Candidate, best: Candidate, metric: str) -> bool:
-    """True if a candidate is behind the best by little, or by no more than a standard error, fold by fold."""
+    """True if a candidate is only slightly behind the best, or by at most one standard error of the fold-by-fold
+    difference."""
     behind = np.subtract(best.values(metric), one.values(metric))
     error = standard_error(behind)
     return bool(behind.mean() <= max(min(NEAR, CLEAR * error) if behind.size > 1 else NEAR, error))
 
 
 def chosen_by_others(candidates: Sequence[Candidate], metric: str) -> list[Candidate]:
-    """For each fold the candidate that is best in the others, so that its value there is that of a choice on new rows.
+    """For each fold the candidate that is best in the other folds, so that its value in the fold is that of a choice on
+    new rows.
 
-    Candidates may lack the last of the folds: a fold is looked at by those that were finished in it, and these are
-    compared by the folds that all of them have.
+    Some candidates may lack the last folds. A fold is judged by the candidates that were finished in it, and these are
+    compared by the folds that they share.
     """
     chosen = []
     for fold in range(max(len(one.folds) for one in candidates)):
@@ -70,7 +72,7 @@ def chosen_by_others(candidates: Sequence[Candidate], metric: str) -> list[Candi
 
 
 class Estimate(NamedTuple):
-    """AP on rows held out, and the interval in which it is on most other rows."""
+    """AP on held-out rows, and an interval that contains AP on most new rows."""
 
     value: float
     low: float
@@ -78,12 +80,12 @@ class Estimate(NamedTuple):
 
 
 def pooled_ap(folds: Sequence[OutOfFold], relevant: NDArray[np.bool_], optimism: float = 0.0) -> Estimate:
-    """The estimate by the scores of the rows that each fold tested on, some of which are positive.
+    """Estimates AP by the scores of the test rows of all folds.
 
     Parameters
     ----------
-    relevant : (n,) bool, of all rows (or bags) that the folds number
-    optimism : gain by choosing the best of many, which other rows do not have
+    relevant : (n,) bool, of all rows (or bags)
+    optimism : part of the value that is due to choosing the best of many
     """
     from apsvm.metrics.evaluate import evaluate
 
@@ -104,7 +106,7 @@ def _standardised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def at_the_edge(candidates: Sequence[Candidate], grid: Grid, chosen: Candidate) -> list[str]:
-    """The settings of which ``chosen``, of this grid, has the lowest or the highest value that was tried."""
+    """Settings of which ``chosen`` has the lowest or the highest value tried."""
     names = []
     for axis in grid.axes:
         on_it = _line(candidates, chosen, axis)
@@ -114,7 +116,7 @@ def at_the_edge(candidates: Sequence[Candidate], grid: Grid, chosen: Candidate) 
 
 
 def _line(candidates: Sequence[Candidate], through: Candidate, axis: Axis) -> list[Candidate]:
-    """Those that differ from ``through`` in nothing but this setting, ascending."""
+    """Candidates that differ from ``through`` only in this setting, ascending."""
 
     def others(candidate: Candidate) -> JsonDict:
         return {name: value for name, value in candidate.choice.items() if name != axis.name}

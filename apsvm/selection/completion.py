@@ -1,19 +1,17 @@
-"""From a requested training to its outcomes: what is open is chosen, the plan trained, the end judged.
+"""Completes a plan and trains it: what the user left open is chosen first, then the complete plan is trained.
 
-    Fit  →  what is open?  →  ``quick.choose``  →  a plan with everything named  →  ``Trainer.train``  →  outcomes
+    Fit  →  is anything open?  →  ``quick.choose``  →  a complete plan  →  ``Trainer.train``  →  outcomes
 
-All that trains comes this way: ``apsvm train``, ``cv`` in its folds and on all rows, the estimators. A plan that leaves
-nothing open is trained as it is. What a structured SVM may leave open is its bound, with the C (``quick``); a loss of
-the top (``p@k``, ``ndcg@k``, ``mrr``, ``rbp``) also leaves open where it begins, and a loss over labellings (``f1``)
-whether its hinge is any good.
+Every training comes through here: ``apsvm train``, ``cv`` in its folds and on all rows, the estimators. A structured
+SVM may leave open its bound and C (``quick``). A loss of the top (``p@k``, ``ndcg@k``, ``mrr``, ``rbp``) also leaves
+its starting point open, and a loss over labellings (``f1``) whether its hinge is useful.
 
-Losses of the top: on a long list the hinge is least at or near w = 0, and the ramp has a stationary point there: a few
-places at the top are bought with pairs all over the list. So two plans follow each other: a well-behaved loss of the
-same family (ap, or ndcg for grades), by the better of its bounds, and the tight bound of the loss itself, down from
-there. Where C is left to the default, what is returned is never worse, in its own Δ on the training rows, than the
-start: the ramp goes further down (``DESCENTS``) until it is not, or the start is returned with the certificate of its
-own problem. A C that was named is what is trained with, whatever comes of it: on short lists a small one ranks new rows
-better and the training rows worse.
+Losses of the top: on a long list the hinge is lowest at or near w = 0, and the ramp has a stationary point there. So
+two trainings follow each other: first a well-behaved loss of the same family (ap, or ndcg for grades) by its better
+bound, then the tight bound of the loss itself, starting from there. With the default C, the result never has a higher Δ
+on the training rows than the start: the ramp descends further (``DESCENTS``) until that holds, or the start is returned
+with the certificate of its own problem. A C that the user named is always used: on short lists a small one ranks new
+rows better and training rows worse.
 """
 
 from __future__ import annotations
@@ -50,29 +48,29 @@ from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 if TYPE_CHECKING:
     from apsvm.models.header import Json
 
-#: How far the ramp of a loss of the top goes down, one after the other, until the training rows are ranked no worse
-#: than at its start. On long lists .05 and .3 are alike, and beyond, the training rows' noise is fitted.
+#: Descents of the ramp of a loss of the top, tried in turn until the training rows are ranked no worse than at its
+#: start. On long lists .05 to .3 are alike; larger ones fit the noise of the training rows.
 DESCENTS = (0.1, 0.5, 0.9, 0.97)
-#: Of many short lists a small descent ranks the training rows worse than the start.
+#: Descents for several queries: on many short lists a small one ranks the training rows worse than the start.
 DESCENTS_OF_QUERIES = (0.9, 0.97)
-#: Of the time limit, what the start of a loss of the top may take.
+#: Share of the time limit for the loss that comes first.
 SHARE_OF_START = 2.0 / 3.0
-#: Rows for each weight from which a threshold chosen on the training rows holds on others.
+#: Rows per weight from which a threshold chosen on the training rows holds on new rows.
 ENOUGH_ROWS_A_FEATURE = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Training:
-    """A training with everything chosen that its plan leaves open.
+    """A training whose open settings have been chosen.
 
     Attributes
     ----------
-    raw : the training without what is learned of its features
+    raw : the training before its features are learned
     fit : the same, prepared
     data : its rows
-    completion : the plan, and what was chosen for it
-    start : (dimension,) float64, where to begin, or None
-    maps : columns and rules as they compare, where that was open and one is better
+    completion : the plan and what was chosen for it
+    start : (dimension,) float64, the starting point, or None
+    maps : the comparison of columns and rules, if there was one
     """
 
     raw: Fit
@@ -83,7 +81,7 @@ class Training:
     maps: MapChoice | None = None
 
     def outcomes(self, watch: Watch) -> Iterator[Outcome]:
-        """The trained rankers, as ``Trainer.train`` gives and raises them, those that rank nothing marked."""
+        """Yields outcomes, and raises, as ``Trainer.train``; outcomes that rank nothing are marked."""
         fit, data = self.fit, self.data
         watch = about_data(watch, fit, data.rows.__len__)
         for outcome in _trained(fit.trainer, self.completion, data, watch, self.start, fit.held_out()):
@@ -94,11 +92,13 @@ class Training:
 
 
 def complete(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training:
-    """A training with its open settings chosen, and the feature map of a table, which nobody named.
+    """Chooses the open settings of a training, and the feature map of a table if the user named none.
 
     Parameters
     ----------
-    raw, fit, data : the training without what is learned of its features; the same, prepared; its rows
+    raw : the training before its features are learned
+    fit : the same, prepared
+    data : its rows
     """
     began = time.perf_counter()
     completion = _completed(fit.trainer, data, watch)
@@ -106,7 +106,7 @@ def complete(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training:
     plan, choice = fit.trainer, completion.choice
     if choice is None or not isinstance(plan, StructuredSVMTrainer) or watch.should_stop():
         return of_columns
-    if plan.settings.C != DEFAULT_C or plan.settings.components > 1:  # what is named is of the columns
+    if plan.settings.C != DEFAULT_C or plan.settings.components > 1:  # the user tunes the ranker of columns
         return of_columns
     rules = RulesOfFolds(raw)
     maps = compare_maps(rules, fit, data, choice)
@@ -123,12 +123,12 @@ def complete(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training:
 def outcomes(
     fit: Fit, watch: Watch, start: NDArray[np.float64] | None = None, data: TrainingSet | None = None
 ) -> Iterator[Outcome]:
-    """The trained rankers of a prepared fit (``Training.outcomes``).
+    """Outcomes of a prepared fit (``Training.outcomes``).
 
     Parameters
     ----------
-    start : (dimension,) float64, where to begin
-    data : the training set, where there is one already
+    start : (dimension,) float64, the starting point
+    data : the training set, if there is one already
     """
     data = data or fit.training_set()
     completion = _completed(fit.trainer, data, watch, start)
@@ -142,7 +142,7 @@ def trained(
     start: NDArray[np.float64] | None = None,
     validation: TrainingSet | None = None,
 ) -> Iterator[Outcome]:
-    """Outcomes of ``trainer`` on ``data``, with its open settings chosen; parameters and errors: see
+    """Outcomes of ``trainer`` on ``data`` after its open settings are chosen. Parameters and errors as in
     ``Trainer.train``."""
     yield from _trained(trainer, _completed(trainer, data, watch, start), data, watch, start, validation)
 
@@ -151,7 +151,7 @@ def _completed(
     trainer: AnyTrainer, data: TrainingSet, watch: Watch, start: NDArray[np.float64] | None = None
 ) -> Completion:
     if start is not None and start.ndim == 2 and isinstance(trainer, StructuredSVMTrainer):
-        trainer = trainer.with_settings(components=len(start))  # the model's that it goes on from, where left open
+        trainer = trainer.with_settings(components=len(start))  # as many as the starting model has
     if isinstance(trainer, OneVsRestTrainer):
         return Completion.of_classes(trainer, data, watch, start)
     return Completion.of(trainer, data, watch, start)
@@ -180,35 +180,36 @@ def _trained(
 
 
 def _leaves_open(trainer: AnyTrainer, data: TrainingSet, start: NDArray[np.float64] | None) -> bool:
-    """True if a race has to decide before anything is trained."""
+    """True if settings must be compared before training."""
     if not isinstance(trainer, StructuredSVMTrainer) or trainer.is_network:
         return False
     return start is None if _starts_from_another(trainer, data) else trainer.bound is None
 
 
 def _starts_from_another(trainer: StructuredSVMTrainer, data: TrainingSet) -> bool:
-    """True if another loss' model comes first and may replace this one's."""
+    """True if another loss is trained first and its model may be returned."""
     return _descends_from_another(trainer, data) or trainer.may_rank_worse
 
 
 def _descends_from_another(trainer: StructuredSVMTrainer, data: TrainingSet) -> bool:
-    """True for a loss of the top, whose tight bound begins at another loss' solution."""
+    """True for a loss of the top, whose tight bound starts at another loss' solution."""
     of_the_top = trainer.loss.over_rankings and trainer.loss.starts_from is not None and not trainer.approximates
     return of_the_top and trainer.bound != "hinge" and data.bags is None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Completion:
-    """A plan, and what was chosen where it leaves something open.
+    """A plan and the choices that complete it.
 
     Attributes
     ----------
     trainer : the plan as requested
-    choice : of its bound; of a loss of the top, that of the loss that it starts from; None: nothing was to be chosen
-    seconds : that the choice took
-    label : the class that is trained, of several
-    mixture : two components beside one, where they were tried; where they are taken, plan and choice are of them
-    before : the training of the loss that this one starts from
+    choice : the bound and C, or those of the loss that is trained first; None if nothing was open
+    seconds : time of the choice
+    label : the class that is trained, if there are several
+    mixture : the comparison of two components with one, if there was one; if two are taken, trainer and choice have
+        them
+    before : the training of the loss that comes first
     """
 
     trainer: AnyTrainer
@@ -227,7 +228,7 @@ class Completion:
         start: NDArray[np.float64] | None,
         labels: Sequence[float | None] = (None,),
     ) -> Completion:
-        """The plan with the race that it needs, if it needs one."""
+        """Chooses what the plan leaves open."""
         if not _leaves_open(trainer, data, start):
             return cls(trainer)
         assert isinstance(trainer, StructuredSVMTrainer)
@@ -245,7 +246,7 @@ class Completion:
     def of_classes(
         cls, plan: OneVsRestTrainer, data: TrainingSet, watch: Watch, start: NDArray[np.float64] | None = None
     ) -> Completion:
-        """One against the rest: the choice is made once for all classes, by some of them."""
+        """Chooses once for all classes of a one-vs-rest plan, by comparing settings on some of them."""
         labels = classes_compared(data) if _leaves_open(plan.trainer, data, start) else []
         return cls.of(plan.trainer, data, watch, start, labels)
 
@@ -258,7 +259,7 @@ class Completion:
         start: NDArray[np.float64] | None = None,
         validation: TrainingSet | None = None,
     ) -> Iterator[Outcome]:
-        """One class, as ``one_vs_rest.TrainClass``, by what was chosen for all."""
+        """Trains one class with the settings chosen for all (a ``one_vs_rest.TrainClass``)."""
         before = self.before
         if before is not None:
             assert isinstance(trainer, StructuredSVMTrainer)
@@ -267,7 +268,7 @@ class Completion:
         yield from of_class.train(data, watch, start, validation)
 
     def in_words(self) -> str:
-        """A sentence on the choice."""
+        """Describes the choice in a sentence."""
         assert self.choice is not None
         assert isinstance(self.trainer, StructuredSVMTrainer)
         return self.choice.in_words(self.trainer.loss.starts_from or "")
@@ -279,7 +280,7 @@ class Completion:
         start: NDArray[np.float64] | None,
         validation: TrainingSet | None,
     ) -> Iterator[Outcome]:
-        """The outcomes of the plan completed."""
+        """Trains the completed plan."""
         trainer = self.trainer
         if not isinstance(trainer, StructuredSVMTrainer):
             yield from trainer.train(data, watch, start=start, validation=validation)
@@ -302,7 +303,7 @@ class Completion:
     def _of_the_choice(
         self, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch, start: NDArray[np.float64] | None
     ) -> Iterator[Outcome]:
-        """Trains with the bound and the C that were chosen or named."""
+        """Trains with the chosen or named bound and C."""
         choice = self.choice
         if choice is None:
             yield from trainer.train(data, watch, start=start)
@@ -310,8 +311,8 @@ class Completion:
         besides = choice.start(self.label)
         plan = trainer.with_settings(bound=choice.bound, C=choice.C)
         if self.mixture is not None and choice is self.mixture.choice:
-            start = besides  # where clusters of the positives have led
-        elif start is None or trainer.settings.components > 1:  # components go down from every start that there is
+            start = besides  # reached from clusters of the positives
+        elif start is None or trainer.settings.components > 1:  # components descend from every start
             plan = plan.beginning_at(besides)
         for outcome in plan.train(data, watch, start=start):
             yield self._unless_it_is_nothing(trainer, data, watch, outcome, besides)
@@ -324,8 +325,8 @@ class Completion:
         hinge: Outcome,
         besides: NDArray[np.float64] | None,
     ) -> Outcome:
-        """A hinge that ranks nothing once it is minimised gives way to the tight bound from the candidate that was
-        chosen, unless that ranks nothing either."""
+        """Replaces a hinge solution that ranks nothing by that of the tight bound, started from the chosen candidate,
+        unless that ranks nothing either."""
         choice, w = self.choice, hinge.w
         assert choice is not None
         assert w is None or isinstance(w, np.ndarray)
@@ -345,8 +346,8 @@ class Completion:
     def _of_another(
         self, before: Completion, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch
     ) -> Iterator[Outcome]:
-        """Trains until the training rows are ranked no worse than by the loss that this one starts from, or gives that
-        one's model. Its iterations are shown, and not logged as those of the loss that was requested."""
+        """Trains until the training rows are ranked no worse than by the loss that comes first, or returns that loss'
+        model. The iterations of that loss are shown but not logged."""
         began, first, limit = time.perf_counter(), before.trainer, trainer.settings.time_limit
         assert isinstance(first, StructuredSVMTrainer)
         silent, name = Watch(progress=watch.progress, should_stop=watch.should_stop), first.loss.name
@@ -388,7 +389,7 @@ class Completion:
         yield _in_its_place(start, name, f"{why}: this is the model of {name}")
 
     def _annotated(self, outcome: Outcome, data: TrainingSet) -> Outcome:
-        """The outcome with what the choice says of it, and the settings that were requested."""
+        """Adds the choice, its cautions and the requested settings to an outcome."""
         trainer, choice = self.trainer, self.choice
         assert isinstance(trainer, StructuredSVMTrainer)
         settings, of_bags = trainer.settings, data.bags is not None
@@ -426,9 +427,9 @@ class Completion:
         return self._with_threshold(outcome, data)
 
     def _with_threshold(self, outcome: Outcome, data: TrainingSet) -> Outcome:
-        """With AP on the rows held out, their scores, and the threshold that these choose; none of grades, of several
-        queries or values of C, or of a loss of the top. No threshold of many rows: a model of all of them knows these
-        hardly better."""
+        """Adds AP on held-out rows, their scores and the threshold chosen on them. Skipped for grades, several queries,
+        several values of C and losses of the top. With many rows and a single fold there is no threshold: a model of
+        all rows hardly knows its training rows better than others."""
         trainer, choice = self.trainer, self.choice
         assert isinstance(trainer, StructuredSVMTrainer)
         assert choice is not None
@@ -465,7 +466,7 @@ def _shown(C: object) -> Json:
 
 
 def _start_of(trainer: StructuredSVMTrainer) -> StructuredSVMTrainer:
-    """The plan of the loss that this one starts from, everything else as asked for, its bound left open."""
+    """Plan of the loss that comes first: the same settings, with an open bound."""
     assert trainer.loss.starts_from is not None
     settings = replace(trainer.settings, bound="auto", oracle="auto", C=DEFAULT_C, log_ranks=False)
     if trainer.settings.components > 1:
@@ -474,7 +475,7 @@ def _start_of(trainer: StructuredSVMTrainer) -> StructuredSVMTrainer:
 
 
 def _followed(first: Outcome, then: Outcome) -> Outcome:
-    """An outcome with the training that led to it before its own."""
+    """Combines an outcome with the training before it."""
     details = {**then.details, "oracle": f"{first.details['oracle']} then {then.details['oracle']}"}
     short = None if first.as_asked else first
     return replace(
@@ -490,19 +491,19 @@ def _followed(first: Outcome, then: Outcome) -> Outcome:
 
 
 def _seconds(*outcomes: Outcome) -> dict[str, float]:
-    """Sum over the outcomes, by part of the training."""
+    """Sums the seconds of outcomes by part of the training."""
     parts = dict.fromkeys(part for outcome in outcomes for part in outcome.seconds)
     return {part: math.fsum(outcome.seconds.get(part, 0.0) for outcome in outcomes) for part in parts}
 
 
 def _in_its_place(start: Outcome, name: str, why: str) -> Outcome:
-    """The start as the result, with the certificate of its own problem, and why."""
+    """Returns the start as the result, with its own certificate and the reason."""
     assert start.certificate is not None
     return replace(start, certificate=replace(start.certificate, loss=name), notes=[*start.notes, why])
 
 
 def training_scores(outcome: Outcome, data: TrainingSet) -> NDArray[np.float64]:
-    """(n,) float64: what the outcome gives to the rows of ``data``, or to each bag's best."""
+    """(n,) float64 scores of the rows of ``data``, or of each bag's best row."""
     assert outcome.w is not None
     assert not isinstance(outcome.w, ItemFactors)
     scores = scores_of(outcome.w, data.rows)
@@ -510,12 +511,13 @@ def training_scores(outcome: Outcome, data: TrainingSet) -> NDArray[np.float64]:
 
 
 def _loss_of(outcome: Outcome, loss: Loss, data: TrainingSet) -> float:
-    """Δ of the training rows in the order of the outcome."""
+    """Δ of the training rows ranked by an outcome."""
     return loss_by_order(loss, training_scores(outcome, data), data.target, data.queries, data.query_weights)
 
 
 def _network(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:
-    """A layer-wise network; where C is left open, that of the lowest loss on the rows which each holds out itself."""
+    """Trains a layer-wise network. If C is open, returns the network with the lowest loss on the rows that it held out
+    itself."""
     from apsvm.trainers.structured_svm.networks import MULTIPLES_TRIED, held_out_loss
 
     if not trainer.leaves_C_of_network_open:

@@ -1,8 +1,8 @@
-"""The race of whole trainings: on folds, with feature maps learned on the rows of each, judged by metrics.
+"""Compares whole trainings on folds, with feature maps learned in each fold, judged by metrics.
 
-A fold is a selection of the rows, its scaling a map in front of w: nothing of X is copied, unless a feature map makes
-other columns of it, which are kept where memory allows. Grids of the same feature options share a fold's rows. Where
-these are too many for the cache, paths go in lock-step, and share their passes over them (``data.lockstep``).
+A fold selects rows and scales them by a map in front of w, so X is not copied unless a feature map makes other columns;
+these are kept as far as memory allows. Grids with the same feature options share the rows of a fold. If the rows exceed
+the cache, paths run in lock-step and share passes (``data.lockstep``).
 """
 
 from __future__ import annotations
@@ -40,31 +40,31 @@ if TYPE_CHECKING:
     from apsvm.metrics import Metric
 
 
-#: The feature options and the seed of what they draw.
+#: Feature options, the seed of their random draws, and the meaning of the labels for maps that look at targets.
 _Map: TypeAlias = tuple[FeatureOptions, int, Labels | None]
 
 
 class _Part(NamedTuple):
-    """A fold as grids of the same features see it.
+    """A fold for grids with the same feature options.
 
     Attributes
     ----------
-    fit : a training on its training rows, with what is learned from them; ``shared`` are those rows, so that what is
-        computed of their columns is computed once
-    rows : all rows, ready
+    fit : the training on its training rows with learned features; ``shared`` holds these rows, so that column
+        statistics are computed once
+    rows : all rows, prepared
     """
 
     fit: Fit
     rows: Rows
 
     def with_kernels(self, kernels: RowKernels) -> _Part:
-        """The same, with passes that these kernels do."""
+        """The same part with other kernels for its passes."""
         assert self.fit.shared is not None
         return _Part(replace(self.fit, shared=self.fit.shared.with_kernels(kernels)), self.rows.with_kernels(kernels))
 
 
 class SelectionError(ValueError):
-    """A setting that cannot be judged in a fold; the message says which fold, and why."""
+    """A setting cannot be judged in a fold; the message names the fold and the reason."""
 
 
 class CrossValidation(Race):
@@ -72,11 +72,11 @@ class CrossValidation(Race):
 
     Attributes
     ----------
-    fits : one a grid: all rows as its trainer sees them
-    target, groups : what the rows, or the bags, are judged by, and their queries or None
-    metrics : by name; none where nothing is judged
-    folds : of the rows, or of the bags
-    tolerated : errors that end a path and not the race
+    fits : the training of each grid on all rows
+    target, groups : meaning of the labels to the metrics, and the queries, of rows or bags
+    metrics : metrics by name; empty if nothing is judged
+    folds : folds of the rows or bags
+    tolerated : errors that end a path but not the race
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class CrossValidation(Race):
         self._parts: dict[tuple[int, _Map], _Part] = {}
 
     def limits(self) -> AbstractContextManager[object]:
-        """One BLAS thread: more would decide over the last bits."""
+        """Limits BLAS to one thread: more would change the last bits."""
         return one_blas_thread()
 
     def ready(
@@ -104,7 +104,7 @@ class CrossValidation(Race):
             by_key.setdefault(self._key(task.grid, task.fold), task)
 
         def learn(task: Task) -> None:
-            # What is tolerated comes again with each of the paths.
+            # A tolerated error comes again with each path.
             with suppress(*self.tolerated), np.errstate(over="ignore", invalid="ignore"):
                 if not should_stop():
                     self.part(task.grid, task.fold)
@@ -118,30 +118,30 @@ class CrossValidation(Race):
         return {self._key(grid, 0)[1] for grid in range(len(self.fits))}
 
     def _key(self, grid: int, fold: int) -> tuple[int, _Map]:
-        """The fold, the feature options and the seed that a fold's rows depend on; for maps that look at targets also
-        their meaning."""
+        """Fold, feature options and seed, on which the rows of a fold depend; for maps that look at targets also their
+        meaning."""
         fit = self.fits[grid]
         labels = fit.target.labels if parsed(fit.features.features).kind.looks_at_targets else None
         return fold, (fit.features, fit.trainer.settings.seed, labels)
 
     def part(self, grid: int, fold: int) -> _Part:
-        """The rows of the fold, and what is learned from those to train on."""
+        """Rows of the fold, with features learned from its training rows."""
         key = self._key(grid, fold)
         if key not in self._parts:
-            # A quarter of the memory for the mapped rows of all folds and maps, however many threads there are.
+            # A quarter of the memory for the mapped rows of all folds and maps, whatever the number of threads.
             share = SHARE_OF_MEMORY * memory() / (len(self.folds) * len(self._maps()))
             fit = self.fits[grid]
             training = rows_of_bags(fit.dataset, self.folds[fold].training)
             fit = replace(fit, selection=training, shared=None).prepared()
-            # Columns of one scale are compared as well in float32, in two thirds of the time.
+            # Columns of one scale are compared equally well in float32, in two thirds of the time.
             single = fit.feature_map is not None and fit.feature_map.of_one_scale
             rows = fit.rows().with_threads(1).with_memory(share, single=single).for_many_passes()
             self._parts[key] = _Part(replace(fit, shared=rows.select(training)), rows)
         return self._parts[key]
 
     def _together(self, tasks: Sequence[Task], parts: Sequence[_Part], threads: int) -> tuple[int, int]:
-        """Number of paths that share their passes, and of the fewest rows that this pays for; 1 if a path has a time
-        limit, which is its own."""
+        """Number of paths that share passes, and the smallest number of rows for which that pays; 1 if a path has a
+        time limit."""
         trainers = {self.fits[task.grid].trainer for task in tasks}
         apart = any(not one.capabilities.shared_passes or one.settings.time_limit is not None for one in trainers)
         if apart or not parts:
@@ -159,7 +159,7 @@ class CrossValidation(Race):
 
     def _trained(self, task: Task, part: _Part, watch: Watch) -> PathInFold:
         path, fold, rows = PathInFold(task), self.folds[task.fold], part.rows
-        # The part is that of the first grid with these features: labels may mean another thing to this one.
+        # The part belongs to the first grid with these features; labels may have another meaning to this grid.
         fit = replace(
             self.fits[task.grid],
             trainer=task.variant.trainer.compared().with_settings(threads=1),
@@ -200,7 +200,7 @@ class CrossValidation(Race):
         return OutOfFold(test, both[0], training, both[1])
 
     def _line(self, fit: Fit, outcome: Outcome, fold: Fold) -> float:
-        """The score above which the model that the training makes calls a row positive, 0 where it has no threshold."""
+        """Threshold of the trained model, or 0 if it has none."""
         if outcome.threshold is not None and not outcome.classes:
             return outcome.threshold.value
         if self.groups is not None and np.unique(self.groups).size > 1:
@@ -220,7 +220,7 @@ class CrossValidation(Race):
         fold: int,
         line: float = 0.0,
     ) -> Mapping[str, float]:
-        """The metrics of ``scores`` (m,) of a fold's m test rows, positive are called those above the ``line``. Raises
+        """Metrics of the ``scores`` (m,) of the test rows of a fold; rows above ``line`` are called positive. Raises
         SelectionError."""
         from apsvm.metrics import MetricError
         from apsvm.metrics.evaluate import evaluate

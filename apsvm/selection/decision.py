@@ -1,4 +1,4 @@
-"""A model's threshold and its probabilities, chosen on rows that the rankers they are chosen by have not seen
+"""Chooses a model's threshold and probabilities on rows that the rankers which scored them have not seen
 (``selection.thresholds``)."""
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
     from apsvm.data.labels import Target
 
 
-#: Folds of a race for the scores alone, where there are as many positives and negatives.
+#: Largest number of folds of a race for scores alone.
 FOLDS = 5
 
 
 class HeldOutError(ValueError):
-    """Rows cannot be held out, or nothing can be trained on the others; the message says why."""
+    """No rows can be held out, or the others cannot be trained on; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionRule:
-    """The request.
+    """The requested threshold and probabilities.
 
     Attributes
     ----------
-    threshold : None: of the highest F1, where anything is held out at all
-    calibrate : one of ``apsvm.selection.calibration.METHODS``; None: no probabilities
+    threshold : rule of the threshold; None for the highest F1, if rows are held out at all
+    calibrate : one of ``apsvm.selection.calibration.METHODS``; None for no probabilities
     """
 
     threshold: ThresholdRule | None = None
@@ -71,15 +71,15 @@ class Decision:
     cautions: tuple[str, ...] = ()
 
     def header(self, header: Header) -> Header:
-        """The header with what was chosen."""
+        """The header with the decision."""
         cautions = (*header.cautions, *self.cautions)
         return replace(header, threshold=self.threshold, calibration=self.calibration, cautions=cautions)
 
 
 def check_decision(fit: Fit) -> None:
-    """Raises HeldOutError where a training has no two classes, or too few rows to hold any out."""
+    """Raises HeldOutError if a training has no two classes, or too few rows to hold any out."""
     if fit.trainer.capabilities.labels is Takes.CLASSES:
-        return  # a class that has too few is left without
+        return  # a class with too few rows has no threshold
     _require_two_classes(fit.target)
     _folds(fit)
 
@@ -94,17 +94,19 @@ def decide(
     prepared: Fit | None = None,
     own: NDArray[np.float64] | None = None,
 ) -> Decision | None:
-    """The decision of one ranker of two classes; None if it was stopped.
+    """Chooses the threshold and probabilities of a ranker of two classes. None if it was stopped.
 
-    It is made by the scores of rows held out: those of the race that chose the ranker's settings where it had folds,
-    and else of a race of this ranker alone.
+    The scores are those of held-out rows: by the race that chose the ranker's settings if it had folds, otherwise by a
+    race of this ranker alone.
 
     Parameters
     ----------
-    fit : the training; outcome : its result
-    prepared : the same with the features that the outcome has weights for, where they are learned already
-    folds : scores of rows held out that there are already, by rows of the data set; ``how``: what they are, in words
-    own : (n,) float64, the ranker's own scores of all rows, or bags, where they are known already
+    fit : the training
+    outcome : its outcome
+    prepared : the training with the features of the outcome, if they are learned already
+    folds : held-out scores that exist already, by rows of the data set
+    how : description of these folds
+    own : (n,) float64, the ranker's scores of all rows or bags, if they are known already
 
     Raises
     ------
@@ -132,7 +134,7 @@ def decide(
 
 
 def race_alone(fit: Fit, outcome: Outcome, should_stop: Callable[[], bool]) -> tuple[Sequence[OutOfFold], str] | None:
-    """The rows by rankers of folds, each trained as the model was; None if that was stopped."""
+    """Scores all rows by rankers of folds, each trained as the model was. None if it was stopped."""
     folds, how = _folds(fit)
     trainer = fit.trainer.settled(outcome).with_settings(threads=1)
     alone = replace(fit, trainer=trainer, shared=None)
@@ -151,14 +153,13 @@ def race_alone(fit: Fit, outcome: Outcome, should_stop: Callable[[], bool]) -> t
 
 
 def _belong_together(fit: Fit) -> bool:
-    """True if rows are copies of others or of one bag, and a race of single rows has parted them."""
+    """True if rows are copies or share a bag, so that a race of single rows has separated them."""
     copies = fit.selection is not None and np.unique(fit.selection).size < fit.selection.size
     return copies or (fit.dataset.bags is not None and not fit.trainer.capabilities.bags)
 
 
 def _folds(fit: Fit) -> tuple[list[Fold], str]:
-    """The folds, and what they are in words. Copies of a row, which weights make or the data has, stay
-    together."""
+    """The folds and their description. Copies of a row, from weights or in the data, stay together."""
     dataset, of_bag = fit.dataset, fit.trainer.capabilities.bags
     units = bags_as_rows(dataset) if of_bag else dataset
     target = of_bags(dataset, fit.target) if of_bag else fit.target
@@ -184,7 +185,7 @@ def _folds(fit: Fit) -> tuple[list[Fold], str]:
 
 
 def decision_of(held_out: HeldOut, rule: DecisionRule) -> Decision:
-    """The decision by the scores of rows held out."""
+    """Chooses threshold and probabilities by held-out scores."""
     by = rule.threshold or ThresholdRule("f1")
     chosen = choose_threshold(held_out.scores, held_out.relevant, by)
     threshold = placed(chosen, rule=str(by), held_out=held_out.how)
@@ -240,9 +241,8 @@ def with_decision(
     how: str = "",
     own: NDArray[np.float64] | None = None,
 ) -> tuple[Model, tuple[str, ...]] | None:
-    """The model with the decision in its header, of several classes one for each, and cautions to be said besides;
-    None if it was stopped. Parameters and errors: see ``decide``; where there are ``folds`` the features of ``fit`` are
-    learned already."""
+    """The model with the decision in its header, one per class if there are several, and cautions. None if it was
+    stopped. Parameters and errors as in ``decide``; with ``folds``, the features of ``fit`` are learned already."""
     if not model.has_classes:
         decision = decide(fit, outcome, rule, should_stop, folds, how, prepared=fit if folds else None, own=own)
         if decision is None:
@@ -250,7 +250,7 @@ def with_decision(
         return model.with_header(decision.header(model.header)), decision.cautions
     assert isinstance(fit.trainer, OneVsRestTrainer)
     headers, without = [], []
-    prepared = fit.prepared()  # a map that looks at targets looked at all classes
+    prepared = fit.prepared()  # a map that looks at targets has seen all classes
     for (label, part), header in zip(outcome.classes, model.headers, strict=True):
         of_class = replace(
             fit,

@@ -1,16 +1,15 @@
-"""Folds: rows to train on and rows to test on, k times; each row is tested once.
+"""Folds: k splits into training and test rows; each row is in one test part.
 
-Where rows have queries, whole queries are dealt out, those that can be ranked and the others each evenly; else rows,
-each fold with its share of the relevant ones and, where there are grades, of every grade. Rows of a bag are never
-parted, nor, where they are many, copies of a row: a ranker would be judged by rows that it has learned by heart.
-O(n log n).
+With queries, whole queries are dealt out: those with something to rank evenly, the others evenly. Otherwise rows are
+dealt out so that each fold has its share of the positives and of every grade. Rows of a bag stay together, and so do
+copies of a row if many rows are copies: otherwise a ranker would be judged by rows that it knows by heart. O(n log n).
 
-``affordable_folds`` are as many as a quick comparison may cost: five; where a pass over the rows takes longer three of
-positives that are few; of large data one part, or three where positives are few. On the training rows of a part an
-oracle call takes ``MS_OF_A_PART``, but it has enough positives, enough rows for the values that each holds, and no
-fewer rows than columns, and as many rows to judge by as are scored in twice that time. On ijcnn1 and a1a.t, whose three
-folds took 2.5 times as long, test AP was within .001 of what it is with them. Of 1,000,000 rows and 100,000 columns
-7,000 rows chose a C whose ranking had an AP of .548, and 100,000 rows one of .606.
+``affordable_folds`` gives as many folds as a quick comparison may cost: five; three if a pass takes longer and
+positives are few; for large data one split on a part of the rows, or three splits if positives are few. An oracle call
+on the training rows of a part takes ``MS_OF_A_PART``, and scoring the test rows twice that. The part has enough
+positives, enough rows per stored value of a row, and no fewer rows than columns. On ijcnn1 and a1a.t test AP was within
+.001 of that by three folds, in 2.5 times less time. On 1,000,000 rows and 100,000 columns, 7,000 rows chose a C with an
+AP of .548, and 100,000 rows one with .606.
 """
 
 from __future__ import annotations
@@ -27,37 +26,37 @@ from apsvm.data.labels import Target
 from apsvm.data.row_operator import RowOperator
 from apsvm.trainers.base import TrainingSet
 
-#: Fewer positives, negatives or queries than these cannot be held out by a quick comparison.
+#: Smallest number of positives, negatives and queries for a quick comparison.
 FEWEST = 6
-#: Of fewer positives what is best on rows held out is best by chance, mostly.
+#: With fewer positives the best candidate on held-out rows is mostly chance.
 FEW_POSITIVES = 50
-#: Positives that a single training part should have.
+#: Number of positives that a single training part should have.
 ENOUGH_POSITIVES = 500
-#: How many times rarer negatives may be in a part, against its positives, than in the data: AP depends on it.
+#: Largest ratio by which a part may thin out negatives more than positives: AP depends on their proportion.
 MOST_TIMES_RARER = 4.0
-#: Rows that a part should have for each value of a row: with fewer, weights fit their noise, and C means another thing.
+#: Rows of a part per stored value of a row: with fewer, weights fit noise and C has another meaning.
 ROWS_A_VALUE = 10.0
-#: Queries that a fold is judged by, at most: each is ranked by itself.
+#: Largest number of test queries of a fold; each is ranked on its own.
 MOST_JUDGED = 1000
-#: What an oracle call costs, in nanoseconds: for a value of the features, and for a row.
+#: Nanoseconds of an oracle call, for each feature value and for each row.
 NS_VALUE, NS_ROW = 2.0, 40.0
-#: Milliseconds a call up to which there are five folds; three of positives that are not enough.
+#: Milliseconds of a call up to which there are five folds, and three if positives are few.
 MS_FOR_FIVE, MS_FOR_THREE = 1.0, 3.0
-#: Milliseconds a call of a single split: on its training part, and on the rows judged by.
+#: Milliseconds of a call on the training part of a single split, and on its test rows.
 MS_OF_A_PART, MS_OF_JUDGED = 1.0, 2.0
-#: Most of the rows that a single split trains on.
+#: Largest share of the rows that a single split trains on.
 LARGEST_PART = 2.0 / 3.0
-#: Copies are kept together where more than this share of the positives or the negatives have one, and this many rows or
-#: more differ. Columns of few values have equal rows anyhow, as new rows will: a third of mammography's negatives.
+#: Copies stay together if more than this share of the positives or of the negatives are copies, and at least this many
+#: rows differ. Columns with few values have equal rows anyway, as new rows will: a third of mammography's negatives.
 MANY_COPIES, FEWEST_DIFFERENT = 0.9, 100
 
 
 class FoldError(ValueError):
-    """Rows that cannot be dealt out to this many folds; the message says which there are too few of."""
+    """There are too few positives, negatives or queries for the folds; the message says which."""
 
 
 class Fold(NamedTuple):
-    """The rows to train on, (m,) int64, and those to test on, (n − m,) int64; both ascending."""
+    """Training rows (m,) and test rows (n − m,), int64, ascending."""
 
     training: NDArray[np.int64]
     test: NDArray[np.int64]
@@ -72,21 +71,20 @@ def make_folds(
     only_grades: bool = False,
     bags: NDArray[np.int64] | None = None,
 ) -> list[Fold]:
-    """k folds of n rows; fewer where positives, negatives or queries with something to rank are fewer.
+    """Deals n rows into k folds; into fewer if positives, negatives or rankable queries are fewer.
 
     Parameters
     ----------
-    target : what the rows are judged by
-    groups : (n,) int64, the rows' queries, in any order; None without any
-    k : at least 2
-    seed : of who is dealt out where
-    only_grades : whether the grades alone will be looked at, and not which rows are relevant
-    bags : (n,) int64, the bags of rows that stand for themselves and have labels of their own, yet are alike; a bag is
-        as relevant, and worth as much, as the best of its rows
+    target : meaning of the labels
+    groups : (n,) int64, the query of each row, in any order; None without queries
+    k : number of folds, at least 2
+    seed : seed of the shuffles
+    only_grades : True if only grades are judged, not which rows are relevant
+    bags : (n,) int64, groups of similar rows that stay together; a group is as relevant as its best row
 
     Raises
     ------
-    FoldError : there are not enough for two folds
+    FoldError : there are not enough rows for two folds
     """
     if bags is not None:
         return _of_bags(target, groups, bags, k, seed, only_grades)
@@ -113,15 +111,15 @@ def make_folds(
 
 
 def copies_of(rows: RowOperator, target: Target) -> NDArray[np.int64] | None:
-    """(n,) int64, a number that rows with equal features and labels share; None where not many are copies of others,
-    or few differ."""
+    """(n,) int64, a number shared by rows with equal features and labels. None if few rows are copies, or few rows
+    differ."""
     deviations = np.sqrt(rows.moments().variance)
     w = np.random.default_rng(0).standard_normal(rows.dimension)
-    with np.errstate(all="ignore"):  # of values beyond float64 no row is a copy
+    with np.errstate(all="ignore"):  # rows with values beyond float64 are no copies
         w[: deviations.size] /= np.where(deviations > 0.0, deviations, 1.0)
-        scores = rows.scores(w)  # of equal rows equal, and of others hardly ever
+        scores = rows.scores(w)  # equal for equal rows, and hardly ever for others
     if max(_share_of_equals(scores[of_class]) for of_class in (target.relevant, ~target.relevant)) < MANY_COPIES:
-        return None  # a sort of numbers alone takes a twentieth of the time of the order below
+        return None  # this sort takes a twentieth of the time of the one below
     labels = target.relevant if target.grades is None else target.grades
     order = np.lexsort((labels, scores))
     values = np.stack([scores, labels])[:, order]
@@ -136,7 +134,7 @@ def copies_of(rows: RowOperator, target: Target) -> NDArray[np.int64] | None:
 
 
 def _share_of_equals(values: NDArray[np.float64]) -> float:
-    """Share of the values that equal another one; 0 without values."""
+    """Share of the values that occur more than once; 0 without values."""
     ordered = np.sort(values)
     equal = ordered[1:] == ordered[:-1]
     return float(np.count_nonzero(np.r_[equal, False] | np.r_[False, equal])) / max(1, values.size)
@@ -150,7 +148,7 @@ def _of_bags(
     seed: int,
     only_grades: bool,
 ) -> list[Fold]:
-    """``make_folds`` of the bags, or of the queries where there are any."""
+    """``make_folds`` for bags, or for queries if there are any."""
     bags = Bags.of_rows(ids, target.relevant.astype(np.float64), groups)
     of_row = bags.bag_of_row
     if groups is not None:
@@ -170,7 +168,7 @@ def _of_bags(
 
 
 def _most(k: int, available: dict[str, int]) -> int:
-    """At most k folds, one of each of what is ``available`` in every fold."""
+    """At most k folds, and at most as many as the smallest count in ``available``."""
     for what, count in available.items():
         if count < 2:
             raise FoldError(f"2 folds need at least 2 {what}, found {count}")
@@ -178,7 +176,7 @@ def _most(k: int, available: dict[str, int]) -> int:
 
 
 def _differ(values: NDArray[np.float64] | NDArray[np.bool_], of_row: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """(G,) bool: True for the queries 0..G−1 whose rows differ in value."""
+    """(G,) bool: True for queries 0..G−1 whose rows have different values."""
     order = np.lexsort((values, of_row))
     query, value = of_row[order], values[order]
     differs = np.zeros(int(of_row.max()) + 1, dtype=np.bool_)
@@ -187,7 +185,7 @@ def _differ(values: NDArray[np.float64] | NDArray[np.bool_], of_row: NDArray[np.
 
 
 def _by_grade(rows: NDArray[np.int64], grades: NDArray[np.float64], k: int) -> list[NDArray[np.int64]]:
-    """``rows``, ascending, by grade, the highest first; a grade of less than k rows joins those below it."""
+    """Splits ascending ``rows`` by grade, the highest first; a grade with fewer than k rows joins those below it."""
     order = rows[np.argsort(-grades[rows], kind="stable")]
     ends = np.flatnonzero(np.diff(grades[order])) + 1
     kept, last = [], 0
@@ -199,7 +197,7 @@ def _by_grade(rows: NDArray[np.int64], grades: NDArray[np.float64], k: int) -> l
 
 
 def _dealt(strata: Sequence[NDArray[np.int64]], k: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """The fold of each of those in ``strata``, which are dealt out one after the other, each shuffled."""
+    """Fold of each member of ``strata``; each stratum is shuffled and dealt out, one after the other."""
     members = np.concatenate([rng.permutation(stratum) for stratum in strata])
     fold_of = np.empty(members.size, dtype=np.int64)
     fold_of[members] = np.arange(members.size) % k
@@ -212,10 +210,10 @@ class AffordableFolds:
 
     Attributes
     ----------
-    folds : of the rows, or of the bags; none where there is too little to hold anything out
-    how : what they are, or why there are none, in words
-    alike : (m,) int64 for each fold of a part of the rows: some that are not trained on, positives and negatives in the
-        shares of all rows, where a threshold can be chosen; None: those that the folds test on
+    folds : folds of the rows, or of the bags; empty if there are too few
+    how : description of the folds, or why there are none
+    alike : for folds of a part of the rows, (m,) int64 each: rows outside the training part with positives and
+        negatives in the proportion of all rows, for choosing a threshold; None if the test rows serve
     """
 
     folds: Sequence[Fold]
@@ -223,7 +221,7 @@ class AffordableFolds:
     alike: Sequence[NDArray[np.int64]] | None = None
 
     def first(self, k: int) -> AffordableFolds:
-        """The first k of them."""
+        """The first k folds."""
         if k >= len(self.folds):
             return self
         alike = None if self.alike is None else self.alike[:k]
@@ -231,19 +229,19 @@ class AffordableFolds:
 
 
 def affordable_count(data: TrainingSet) -> int:
-    """Number of folds for a comparison of single trainings."""
+    """Number of affordable folds, with one training per setting."""
     if _milliseconds(data) <= MS_FOR_FIVE:
         return 5
     return 3 if np.count_nonzero(data.target.relevant) < ENOUGH_POSITIVES else 1
 
 
 def _milliseconds(data: TrainingSet, trainings: int = 1) -> float:
-    """Time of an oracle call on all rows, for each of these trainings."""
+    """Estimated time of an oracle call on all rows, for this many trainings."""
     return 1e-6 * trainings * (NS_VALUE * data.rows.n_values + NS_ROW * len(data.rows))
 
 
 def affordable_folds(data: TrainingSet, seed: int, trainings: int = 1) -> AffordableFolds:
-    """The folds for a comparison of this many ``trainings`` at each setting; see the module."""
+    """Folds for comparing settings, with this many ``trainings`` per setting; see the module."""
     rng = np.random.default_rng(seed)
     target, kind = data.target, data.unit
     call = _milliseconds(data, trainings)
@@ -293,12 +291,17 @@ def _parts(
     k: int,
     rng: np.random.Generator,
 ) -> tuple[list[Fold], list[NDArray[np.int64]], tuple[int, int]]:
-    """k splits of a part of the rows, on which a call takes this many milliseconds, the rows ``alike`` of each, and how
-    many units train and judge; ``least``: the smallest share of them to train on."""
+    """k splits of a part of the rows, the rows ``alike`` of each, and the numbers of training and test units.
+
+    Parameters
+    ----------
+    call : milliseconds of an oracle call on all rows
+    least : smallest share of the rows to train on
+    """
     enough = ENOUGH_POSITIVES / strata[0].size
     training = min(LARGEST_PART, max(MS_OF_A_PART / call, least))
     judging = MS_OF_JUDGED / call
-    # Rare positives are what the ranking is about: more of them, where the share would leave few.
+    # Rare positives matter most: a part takes more of them if their share would be few.
     of_first = min(LARGEST_PART, max(training, enough))
     first_judging = min(1.0 - of_first, max(judging, enough))
     of_others = max(training, of_first / MOST_TIMES_RARER)
@@ -321,7 +324,7 @@ def _parts(
 
 
 def _judged_by_few(fold: Fold, of_row: NDArray[np.int64], ranked: NDArray[np.int64], rng: np.random.Generator) -> Fold:
-    """The fold with at most this many of its test queries that have something to rank."""
+    """The fold with at most ``MOST_JUDGED`` test queries that have something to rank."""
     queries = np.intersect1d(of_row[fold.test], ranked)
     if queries.size <= MOST_JUDGED:
         return fold

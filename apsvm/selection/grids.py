@@ -1,8 +1,8 @@
-"""What is tried: for one loss the values of its trainer's settings, in the order of a table.
+"""Values of settings to try for one loss, in the order of the table.
 
-A trainer says which of its settings are worth trying (``Trainer.grid``); a user may name other values, and values of
-other settings. A setting that is a *path* (C) is trained in one go, each value from those before; every combination of
-the others is a training of its own.
+A trainer declares which settings are worth trying (``Trainer.grid``); the user may name other settings and values. A
+setting that is a *path* (C) is trained in one go, each value from the one before; every combination of the others is a
+training.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def shown(value: SettingValue) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A setting and the values to try of it.
+    """A setting and its values to try.
 
     Attributes
     ----------
-    name : of the setting
-    values : numbers ascending, multiples of a default after them; anything else as given
-    path : whether they are trained in one go
+    name : name of the setting
+    values : numbers ascending, then multiples of a default; other values as given
+    path : True if they are trained in one go
     """
 
     name: str
@@ -42,7 +42,7 @@ class Axis:
 
     @classmethod
     def of(cls, name: str, values: Sequence[SettingValue], about: Declared) -> Axis:
-        """The axis of a setting. Raises SettingsError for one value twice, or none."""
+        """The axis of a setting. Raises SettingsError for a repeated value or none."""
         flag = about.flags[0] if about.flags else f"--{name.replace('_', '-')}"
         listed = [shown(value) for value in values]
         if len(set(listed)) < len(listed):
@@ -58,7 +58,7 @@ class Axis:
         return all(isinstance(value, int | float | Multiple) and not isinstance(value, bool) for value in self.values)
 
     def position(self, value: SettingValue) -> tuple[float, float]:
-        """Sorts values."""
+        """Sort key of a value."""
         if not self.numeric:
             return 0.0, float(self.values.index(value))
         return float(isinstance(value, Multiple)), amount(value)
@@ -71,8 +71,8 @@ class Variant:
     Attributes
     ----------
     trainer : the plan, with all values of the path
-    choice : the values of all axes but the path, by name
-    path : the name of the setting that is the path, or None: then there is one training
+    choice : values by axis, except the path
+    path : name of the path's setting; None for a single training
     """
 
     trainer: AnyTrainer
@@ -85,11 +85,11 @@ class Variant:
         return 1 if self.path is None else len(getattr(self.trainer.settings, self.path))
 
     def with_settings(self, **changes: Any) -> Variant:
-        """The same with other settings of its plan."""
+        """The same variant with other settings of its plan."""
         return replace(self, trainer=self.trainer.with_settings(**changes))
 
     def choice_of(self, outcome: Outcome) -> JsonDict:
-        """The values of all axes that an outcome was trained with."""
+        """Values by axis of an outcome."""
         if self.path is None:
             return dict(self.choice)
         (value,) = getattr(outcome.settings, self.path)
@@ -98,16 +98,15 @@ class Variant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """The settings to try for one loss.
+    """Settings to try for one loss.
 
     Attributes
     ----------
-    plan : makes the plan of settings, checked
-    settings : those that are not tried out
-    axes : those that are: words, then numbers, then the path
+    plan : makes a checked plan of settings
+    settings : the fixed settings
+    axes : the settings that vary: words, then numbers, then the path
     trainer : the plan of ``settings``
-    features, labels : what is done to the features, and what is said of the labels, where that is another thing than
-        for the other grids
+    features, labels : feature and label options, if they differ from those of the search
     """
 
     plan: Callable[[Settings], AnyTrainer]
@@ -128,12 +127,12 @@ class Grid:
         features: FeatureOptions | None = None,
         labels: LabelOptions | None = None,
     ) -> Grid:
-        """The grid that the trainer declares, but where ``named`` has values, by the settings' names, or else
-        ``suggested``, which the user did not name.
+        """Grid that the trainer declares, with the ``suggested`` values in its place and those that the user ``named``
+        in place of both.
 
         Raises
         ------
-        SettingsError, UnknownNameError, LossError : something that is to be tried cannot be
+        SettingsError, UnknownNameError, LossError : a value cannot be tried
         """
         trainer = plan(settings)
         if trainer.capabilities.labels is Takes.NOTHING:
@@ -156,7 +155,7 @@ class Grid:
 
     @property
     def along(self) -> Axis | None:
-        """The axis that a table's rows follow first: the path, or else the last of numbers."""
+        """Axis that rows of a table follow first: the path, or else the last numeric axis."""
         return self.axes[-1] if self.axes and self.axes[-1].numeric else None
 
     def axis(self, name: str) -> Axis:
@@ -164,16 +163,16 @@ class Grid:
         return next(axis for axis in self.axes if axis.name == name)
 
     def variants(self) -> Iterator[Variant]:
-        """All of it."""
+        """All variants."""
         yield from self._variants({axis.name: axis.values for axis in self.axes})
 
     def chosen(self, choice: JsonObject) -> Variant:
-        """``choice`` alone."""
+        """The variant of a single choice."""
         (variant,) = self._variants({name: (value,) for name, value in choice.items()})
         return variant
 
     def order(self, choice: JsonObject) -> tuple[tuple[float, float], ...]:
-        """Sorts choices as a table has them."""
+        """Sort key of a choice in tables."""
         return tuple(axis.position(choice[axis.name]) for axis in self.axes)
 
     def _variants(self, values: Mapping[str, Sequence[SettingValue]]) -> Iterator[Variant]:

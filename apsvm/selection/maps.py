@@ -1,10 +1,9 @@
-"""The feature map of ``train`` where none is named: a table's columns, or boosted rules of them.
+"""Chooses the feature map of ``train`` if the user named none: the columns of the table, or boosted rules.
 
-Where positives are told by thresholds, or by several features together, a linear ranker is far behind, and nothing in
-its training says so; where a feature's sum over many weak signs tells them, it is far ahead. The boosting that
-``--features rules`` begins with takes some tenths of a second: it is learned in the folds in which the bound and C were
-chosen, and its AP on the rows held out is compared with the ranker's, fold by fold. Where rules are taken, their C is
-chosen in the same folds.
+A linear ranker is far behind where thresholds or several features together tell the positives, and nothing in its
+training shows it. It is far ahead where many weak signs add up. The boosting of ``--features rules`` takes tenths of a
+second, so it is learned in the folds in which bound and C were chosen, and its AP on held-out rows is compared with the
+ranker's, fold by fold. If rules are taken, their C is chosen in the same folds.
 """
 
 from __future__ import annotations
@@ -30,16 +29,17 @@ if TYPE_CHECKING:
     from apsvm.trainers.base import TrainingSet
     from apsvm.trainers.fitting import Fit
 
-#: Rules are taken, or said to be worse, from this difference of AP on, and from ``ERRORS`` standard errors of a share
-#: among as many positives; no further fold is looked at where they are as many behind, or ``SURE`` ahead.
+#: Rules are taken, or reported as worse, if the difference of AP is at least this and at least ``ERRORS`` standard
+#: errors of a share among as many positives. The comparison ends early if they are that many errors behind, or ``SURE``
+#: ahead.
 LEAST, ERRORS, SURE = 0.02, 1.0, 3.0
-#: Feature values of a table up to which rules are taken, as training on them takes longer. Beyond, and of data that is
-#: no table, whose columns may be words or pixels, it is only said that they rank better.
+#: Largest number of feature values of a table for which rules are taken, since they train more slowly. On larger tables
+#: and on other data, whose columns may be words or pixels, a remark says that they rank better.
 MOST_VALUES = 5_000_000
 
 
 class MapChoice(NamedTuple):
-    """AP of the rows held out, by boosted rules and by the ranker of columns; what was held out; the choice."""
+    """AP of boosted rules and of columns on held-out rows, these rows in words, and whether rules are taken."""
 
     of_rules: float
     of_columns: float
@@ -47,7 +47,7 @@ class MapChoice(NamedTuple):
     takes_rules: bool
 
     def figures(self) -> dict[str, Json]:
-        """The comparison, for a model's header."""
+        """The comparison, for the header of the model."""
         return {"of_rules": self.of_rules, "of_columns": self.of_columns, "held_out": self.how}
 
     def __str__(self) -> str:
@@ -60,11 +60,11 @@ class MapChoice(NamedTuple):
 
 
 class RulesOfFolds:
-    """A training on boosted rules, learned once in each fold.
+    """A training on boosted rules that learns them once per fold.
 
     Parameters
     ----------
-    raw : a training, nothing of which is learned
+    raw : a training before its features are learned
     """
 
     def __init__(self, raw: Fit) -> None:
@@ -73,7 +73,7 @@ class RulesOfFolds:
         self._fits: list[tuple[NDArray[np.int64], Fit]] = []
 
     def fit(self, training: NDArray[np.int64]) -> Fit:
-        """The training prepared by a fold's rows."""
+        """The training prepared on the training rows of a fold."""
         for known, fit in self._fits:
             if known is training:
                 return fit
@@ -82,7 +82,7 @@ class RulesOfFolds:
         return fit
 
     def training_set(self, fit: Fit) -> TrainingSet:
-        """The rows of ``fit``, the training prepared by all of them."""
+        """Training set of ``fit``, which is the training prepared on all rows."""
 
         def relearned(training: NDArray[np.int64]) -> RowOperator:
             return self.fit(training).rows(selection=self.selection)
@@ -91,12 +91,13 @@ class RulesOfFolds:
 
 
 def compare_maps(rules: RulesOfFolds, fit: Fit, data: TrainingSet, choice: Choice) -> MapChoice | None:
-    """Boosted rules compared with the ranker that was chosen; None where the two are about as good, or cannot be
-    compared: that takes rows of two classes, a training by ``ap``, and folds.
+    """Compares boosted rules with the chosen ranker of columns. None if they are about equal or cannot be compared:
+    that takes two classes, the loss ``ap`` and folds.
 
     Parameters
     ----------
-    fit : the training on columns, prepared; data : its rows
+    fit : the prepared training on columns
+    data : its rows
     """
     from apsvm.metrics.evaluate import evaluate
 

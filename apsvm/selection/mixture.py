@@ -1,12 +1,12 @@
-"""Two components in the place of one linear ranker, where ``train`` is free to take them.
+"""Compares two components with one linear ranker, if ``train`` is free to choose.
 
-Positives of several kinds lie in several regions, and the maximum of two linear scores has both. Whether a data set
-wants it is tried in the folds of the race (``quick``): two components at one C, from one clustering of the positives,
-beside the ranker that the race has chosen, trained on the same rows.
+Positives of several kinds lie in several regions; the maximum of two linear scores covers two. Two components at one C,
+started from one clustering of the positives, are trained in the folds of the race (``quick``) and compared with the
+ranker that the race chose.
 
-AP is the mean, over the positives, of the precision where each stands. The difference of two rankers is therefore a
-number for each positive held out, and has a standard error, of a single split too. Two components are taken where they
-are ahead by ``CHANCE`` of these errors; where they fall behind ``PROMISING`` the other folds are not tried.
+AP is the mean, over the positives, of the precision at each one's rank. The difference of two rankers is thus one
+number per held-out positive, and has a standard error even on a single split. Two components are taken if they are
+ahead by ``CHANCE`` of these errors. The remaining folds are skipped once they are ahead by less than ``PROMISING``.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from apsvm.trainers.settings import Multiple
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 COMPONENTS = 2
-#: Of the default C: .1 took less time and saw less on sick, 1 took more and ranked made tables worse by up to .02.
+#: Multiple of the default C. With .1 the set sick gained less; 1 took longer and ranked made tables worse by up to .02.
 MULTIPLE = 0.3
-#: Positives that there must be, and the largest share of the rows that they may be: made tables gained at 61 positives,
-#: and at 15 %; of sets of 24 % and more none did.
+#: Smallest number of positives and their largest share of the rows. Made tables gained with 61 positives and at 15 %;
+#: no set with 24 % or more gained.
 FEWEST_POSITIVES, LARGEST_SHARE = 60, 0.2
-#: Standard errors. By chance one data set of twenty is ahead by 1.64 of them.
+#: In standard errors; by chance one data set of twenty is ahead by 1.64.
 PROMISING, CHANCE = 1.0, 1.64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mixture:
-    """Two components beside one linear ranker.
+    """Comparison of two components with one.
 
     Attributes
     ----------
-    of_two, of_one : AP on the rows held out
+    of_two, of_one : AP on held-out rows
     errors : the difference in standard errors
-    how : what was held out
-    choice : of two components, where they are taken
+    how : description of the held-out rows
+    choice : the choice of two components, if they are taken
     """
 
     of_two: float
@@ -54,7 +54,7 @@ class Mixture:
     choice: Choice | None = None
 
     def figures(self) -> dict[str, Json]:
-        """For a model's header."""
+        """The comparison, for the header of the model."""
         return {"of_two": self.of_two, "of_one": self.of_one, "standard_errors": self.errors, "held_out": self.how}
 
     def __str__(self) -> str:
@@ -67,8 +67,7 @@ class Mixture:
 
 
 def two_or_one(trainer: StructuredSVMTrainer, data: TrainingSet, choice: Choice, watch: Watch) -> Mixture | None:
-    """Two components tried beside the ranker that the race has chosen; None where they are not worth a trial, or were
-    not trained in time."""
+    """Compares two components with the ranker of the race. None if they are not worth a trial or time ran out."""
     if choice.race is None or choice.race.relearns or not _worth_a_trial(trainer, data):
         return None
     race = choice.race.of(trainer.with_settings(components=COMPONENTS))
@@ -92,7 +91,7 @@ def two_or_one(trainer: StructuredSVMTrainer, data: TrainingSet, choice: Choice,
 
 
 def _worth_a_trial(trainer: StructuredSVMTrainer, data: TrainingSet) -> bool:
-    """True if positives are rare, of one list, and at least as many as features."""
+    """True for a single list with rare positives, at least as many as features."""
     relevant = data.target.relevant
     positives = int(relevant.sum())
     return (
@@ -105,7 +104,7 @@ def _worth_a_trial(trainer: StructuredSVMTrainer, data: TrainingSet) -> bool:
 
 
 def _ahead(two: QuickRace, of_two: Candidate, one: QuickRace, of_one: Candidate, fold: int) -> NDArray[np.float64]:
-    """(positives,) float64: by how much the precision where each positive of a fold stands is higher."""
+    """(positives,) float64: precision at the rank of each positive of a fold, by two components minus by one."""
     precisions = []
     for race, candidate in ((two, of_two), (one, of_one)):
         test, w = race.test(fold), candidate.folds[fold].w
@@ -115,7 +114,7 @@ def _ahead(two: QuickRace, of_two: Candidate, one: QuickRace, of_one: Candidate,
 
 
 def _precisions(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """(positives,) float64, whose mean is AP: the precision where each stands, behind negatives of the same score."""
+    """(positives,) float64 with mean AP: precision at the rank of each positive, negatives of equal score before it."""
     positives, negatives = scores[relevant], np.sort(scores[~relevant])
     place = np.empty(positives.size)
     place[np.argsort(-positives, kind="stable")] = np.arange(1, positives.size + 1)
@@ -124,6 +123,6 @@ def _precisions(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> NDA
 
 
 def _in_standard_errors(values: NDArray[np.float64]) -> float:
-    """The mean; 0 where all are 0."""
+    """The mean in standard errors; 0 if all values are 0."""
     error = float(values.std(ddof=1)) / np.sqrt(values.size)
     return float(values.mean()) / error if error > 0.0 else 0.0

@@ -1,9 +1,9 @@
-"""The comparison of ``apsvm cv``: the entries of a portfolio (``candidates``), fewer and fewer of them on more and more
-rows.
+"""The comparison of ``apsvm cv``: screens the entries of a portfolio (``candidates``) and leaves few of them for all
+folds.
 
-Every entry is tried in one fold, those that are not hopeless in two more. Where rows are many this is done with a small
-sample of them, and with what is left with a larger one (successive halving: Jamieson and Talwalkar, AISTATS 2016). Of
-all rows the best of each kind that is near the top goes on to the other folds.
+Every entry is tried in one fold, and those that are not hopeless in two more. On many rows this is done on a small
+sample and then, with the remaining entries, on a larger one (successive halving: Jamieson and Talwalkar, AISTATS 2016).
+Of each kind the best entry goes on to the other folds if it is near the best of all.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.metrics import Metric
 
-#: Folds in which entries are screened.
+#: Number of folds of the screening.
 SCREENING_FOLDS = 3
-#: This many kinds go on: to more rows by their best entry and those near it, to the other folds by their best alone, if
-#: that is near the best of all (``choose.is_near``).
+#: Number of kinds that go on: to more rows with their best entry and those near it (``choose.is_near``), to the other
+#: folds with the best entry alone, if it is near the best of all.
 FINALISTS = 3
-#: Entries that are behind the best by this many standard errors in the first fold are tried in no other. The errors are
-#: those of one entry; entries that are judged by the same rows differ less.
+#: Standard errors by which an entry that is given up is behind the best in the first fold. The errors are those of one
+#: entry; entries judged by the same rows differ less.
 HOPELESS = 2.0
-#: Where a sample would be more than this share of the rows, all of them are screened.
+#: Largest share of the rows in a sample; otherwise all rows are screened.
 MOST_ROWS = 0.5
-#: What ends the trial of an entry, and not the comparison.
+#: Errors that end the trial of an entry but not the comparison.
 FAILURES = FeatureMapError, LossError, FloatingPointError, np.linalg.LinAlgError
-#: Beyond these many feature values or rows there are as many folds as of the screening.
+#: With more feature values or rows there are only as many folds as in the screening.
 MANY_VALUES, MANY_ROWS = 10_000_000, 20_000
 
 
 class Round(NamedTuple):
-    """Feature values, rows and rows of the rarer class that a sample has, at most."""
+    """Limits of a sample: feature values, rows, and rows of the rarer class."""
 
     values: int
     rows: int
@@ -63,23 +63,24 @@ ROUNDS = (Round(400_000, 2_500, 500), Round(2_000_000, 10_000, 2_000))
 
 
 class PortfolioSearch:
-    """The screening, and the search that it leads to; parameters: see ``SettingsSearch``.
+    """Screens the entries of a portfolio. Other parameters as for ``SettingsSearch``.
 
     Parameters
     ----------
-    folds : of all rows, and of the screening if they are fewer than three; None: five, three of large data
-    judged_by : what the rows are judged by; None: as ``labels`` say, or else as grades where rows have queries or all
-        metrics read grades, and as two classes otherwise
+    folds : number of folds; by default five, or three for large data. The screening uses at most three.
+    judged_by : meaning of the labels to the metrics; by default that of ``labels``; otherwise grades if rows have
+        queries or all metrics read grades, else two classes
 
     Attributes
     ----------
-    entries : all that is tried
-    racing, racing_on : the entries of the search that is under way, by the numbers of its grids, and its rows in words
+    entries : all entries
+    racing : entries of the current search, by grid number
+    racing_on : description of its rows
 
     Raises
     ------
     DataError : the labels do not fit
-    FoldError : a fold would go without
+    FoldError : there are not enough rows for the folds
     """
 
     def __init__(
@@ -99,12 +100,12 @@ class PortfolioSearch:
         large = dataset.n_values > MANY_VALUES or len(dataset) > MANY_ROWS
         self._folds = folds or (SCREENING_FOLDS if large else 5)
         self._labels, self._query_weights = labels, query_weights
-        # Where rows have queries, labels beyond ±1 and 0 are grades; else they may well be classes, and the user has to
-        # say which one is positive.
+        # With queries, labels beyond ±1 and 0 are grades; otherwise they may be classes, and the user has to name the
+        # positive one.
         only_grades = all(metric.graded for metric in metrics.values())
         graded = only_grades or dataset.groups is not None
         self.target = judged_by or judge(dataset, labels, None, graded_metrics=graded)
-        # Before anything is trained: whether there are enough rows for all folds.
+        # Checks before training that there are enough rows for all folds.
         units, target = bags_as_rows(dataset), of_bags(dataset, self.target)
         self._folds = len(make_folds(target, units.groups, self._folds, seed, only_grades=only_grades, bags=units.bags))
         self.entries = portfolio(dataset, self.metric, features, self.target, labels)
@@ -115,7 +116,7 @@ class PortfolioSearch:
 
     @property
     def caution(self) -> str | None:
-        """A caution for comparisons on few positives; None otherwise."""
+        """A warning if positives are few; None otherwise."""
         positives = int(of_bags(self._dataset, self.target).relevant.sum())
         if positives >= FEW_POSITIVES:
             return None
@@ -130,13 +131,16 @@ class PortfolioSearch:
         followers: Followers = Followers(),  # noqa: B008  # frozen
         ended: Callable[[Entry, Candidate | str], None] = unseen,
     ) -> SettingsSearch:
-        """The search over all rows among the entries that are worth it, to be run; after being stopped among the best
-        so far. ``ended`` is called with each entry, and its best candidate, or why there is none.
+        """Returns the search over all rows among the remaining entries, to be run; after a stop among the best so far.
+
+        Parameters
+        ----------
+        ended : called with each entry and its best candidate, or the reason why there is none
 
         Raises
         ------
-        FoldError, SelectionError, ValueError : as ``SettingsSearch``, of what does not depend on the entry
-        FeatureMapError, LossError, FloatingPointError, LinAlgError : no entry can be tried; that of the last one
+        FoldError, SelectionError, ValueError : as ``SettingsSearch``, for reasons independent of the entry
+        FeatureMapError, LossError, FloatingPointError, LinAlgError : no entry can be tried; the error of the last one
         """
         left = self.entries
         samples = (sample(self._dataset, self.target, self._seed, size) for size in ROUNDS)
@@ -160,8 +164,8 @@ class PortfolioSearch:
         *,
         is_last: bool,
     ) -> tuple[SettingsSearch, list[Candidate]]:
-        """The search on these rows, None: on all of them, after the folds of the screening, and who goes on;
-        ``is_last``: to all rows, or to all folds."""
+        """Screens entries on the rows ``which`` (None: all). Returns the search and the candidates that go on;
+        ``is_last`` says that they go on to all rows or all folds."""
         search = self._search(entries, which, ended)
         self.racing_on = f"{len(search.dataset):,} {self._dataset.unit}"
         folds = min(SCREENING_FOLDS, len(search.folds))
@@ -185,16 +189,16 @@ class PortfolioSearch:
         return search, kept
 
     def _ranked(self, search: SettingsSearch, folds: int) -> list[Candidate]:
-        """Those alive that were finished in this many folds, each at its best, the best first, the simplest of equal
-        ones."""
+        """Best candidate of each grid alive after this many folds, in order of the metric; ties go to the simpler
+        entry."""
         finished = [one for one in search.candidates(folds) if one.grid in search.alive]
         by_grid = {grid: [one for one in finished if one.grid == grid] for grid in search.alive}
         ranked = [best(of_grid, self.metric) for of_grid in by_grid.values() if of_grid]
         return sorted(ranked, key=lambda one: (-one.mean(self.metric), one.grid))
 
     def _hopeful(self, search: SettingsSearch, ranked: Sequence[Candidate]) -> list[Candidate]:
-        """Candidates after one fold that are behind the best by at most ``HOPELESS`` standard errors of a share among
-        as many positives, or queries, as the fold has."""
+        """Candidates that, after one fold, are behind the best by at most ``HOPELESS`` standard errors. The error is
+        that of a share among as many positives, or queries, as the fold has."""
         test, groups = search.folds[0].test, search.dataset.groups
         count = int(search.target.of(test).relevant.sum()) if groups is None else np.unique(groups[test]).size
         top = ranked[0].mean(self.metric)
@@ -203,8 +207,8 @@ class PortfolioSearch:
         return [one for place, one in enumerate(ranked) if place < self._most or one.mean(self.metric) >= limit]
 
     def _finalists(self, ranked: Sequence[Candidate], *, is_last: bool) -> list[Candidate]:
-        """Candidates that go on after the screening. They are of several kinds, so that one kind does not crowd out
-        another that does better with more rows."""
+        """Candidates that go on after the screening, of several kinds, so that one kind does not crowd out another that
+        improves with more rows."""
         of_kinds: dict[object, list[Candidate]] = {}
         for one in ranked:
             of_kinds.setdefault(self.racing[one.grid].kind, []).append(one)
@@ -213,7 +217,7 @@ class PortfolioSearch:
             kept = [one for of_kind in kinds[:FINALISTS] for one in of_kind if is_near(one, of_kind[0], self.metric)]
         else:
             kept = [of[0] for of in kinds if is_near(of[0], ranked[0], self.metric)][: self._most]
-        # A few folds of queries do not push out the metric's own loss.
+        # With queries the metric's own loss always stays.
         for kind in dict.fromkeys(self.racing[one.grid].kind for one in kept):
             own = (one for one in of_kinds[kind] if self.racing[one.grid].loss in self._own_losses)
             kept += [one for one in list(own)[:1] if one not in kept]
@@ -221,7 +225,7 @@ class PortfolioSearch:
 
     @property
     def _most(self) -> int:
-        """Finalists: all together they train on no more rows than ``FINALISTS`` of ``MANY_ROWS``."""
+        """Largest number of finalists: together they train on no more rows than ``FINALISTS`` times ``MANY_ROWS``."""
         return min(max(1, FINALISTS * MANY_ROWS // len(self._dataset)), FINALISTS)
 
     def _search(
@@ -230,7 +234,7 @@ class PortfolioSearch:
         which: NDArray[np.int64] | None,
         ended: Callable[[Entry, Candidate | str], None],
     ) -> SettingsSearch:
-        """A search among entries on these rows, None: on all. Raises as ``screen``."""
+        """A search among entries on the rows ``which`` (None: all). Raises as ``screen``."""
         racing, grids = list[Entry](), list[Grid]()
         failure: Exception | None = None
         for entry in entries:
@@ -261,7 +265,7 @@ class PortfolioSearch:
 
 
 def _around(entry: Entry, candidate: Candidate) -> Entry:
-    """The entry with the values of C at which the candidate was best, and those beside it."""
+    """The entry with the candidate's C and the values a tenth and ten times as large."""
     C = candidate.choice.get("C")
     if not isinstance(C, Multiple):
         return entry
@@ -269,8 +273,8 @@ def _around(entry: Entry, candidate: Candidate) -> Entry:
 
 
 def sample(dataset: Dataset, target: Target, seed: int, size: Round) -> NDArray[np.int64] | None:
-    """The rows that are screened, ascending: None for all of them, or most; where they are many, whole queries, or
-    whole bags or rows: all of the rarer class, as far as they are few, and a share of the others."""
+    """Rows of a sample, ascending; None if it would hold most of the rows. Whole queries or bags are drawn; without
+    queries the rarer class is kept up to the limit, and a share of the other."""
     share = min(size.values / max(1, dataset.n_values), size.rows / len(dataset))
     if share > MOST_ROWS:
         return None

@@ -1,11 +1,12 @@
-"""The first comparison of ``apsvm train``: the hinge and the tight bound, and with -C auto their C. Two components
-(``mixture``) and boosted rules (``maps``) are then compared with the best of these.
+"""Compares bounds and values of C for ``apsvm train``. Two components (``mixture``) and boosted rules (``maps``) are
+then compared with the best of them.
 
-The hinge is convex and hard to beat where nearly every positive can be found; where some are hopeless it gives up, and
-the tight bound does not. Which of the two a data set wants shows in a second: plans are trained on folds, roughly, and
-judged by Δ itself (``risk.by_order``) on the rest. The metric of this race is the loss: the lower, the better.
+The hinge is convex and hard to beat if nearly every positive can be found. If some are hopeless it gives up on the
+rest, and the tight bound does not. A quick race shows which of the two suits a data set: plans are trained roughly on
+folds and judged by Δ itself (``risk.by_order``) on the held-out rows, so lower is better.
 
-First the hinge at some multiples of its default C, then, from the best one's weights, the tight bound (``_paths``).
+The hinge comes first, at several multiples of its default C; the tight bound then starts from the best hinge weights
+(``_paths``).
 """
 
 from __future__ import annotations
@@ -44,45 +45,45 @@ if TYPE_CHECKING:
     from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 LOSS = "loss"
-#: Multiples of the default C at which the hinge is tried where no C is named. They go down far: where rows are few, a C
-#: at which hardly anything but the direction of the classes' means is learned is often the best. The last is only for
-#: data of which there are several folds: of many rows a higher C is hardly ever better, and takes longest.
+#: Multiples of the default C for the hinge, if the user named no C. They go far down: with few rows a C that learns
+#: little more than the direction between the class means is often best. The last one is skipped on a part of many rows,
+#: where a higher C is hardly ever better and takes longest.
 MULTIPLES = (0.001, 0.01, 0.1, 1.0, 10.0)
-#: Of bags, where a small C cannot tell the right instances from the others; and of columns that were learned from the
-#: labels: no single C does as well there (on 48 sets of KEEL the choice has .727, C = 1x .719, .1x and 10x .718).
+#: Multiples for bags, where a small C cannot tell the right instances from the others, and for columns learned from
+#: labels. On 48 sets of KEEL the choice has AP .727, C = 1x .719, .1x and 10x .718.
 FEW_MULTIPLES = (0.1, 1.0, 10.0)
-#: For the tight bound, from above: a large C escapes from the stationary points near the hinge's minimiser in which a
-#: small one would be caught, and each solution is a start for the next. On 80 sets, three splits, test AP was .003
-#: (± .002) above what a path from below had, and .004 above one from 10x.
+#: Multiples for the tight bound, from above: a large C escapes the stationary points near the hinge's minimiser that
+#: would trap a small one, and each solution starts the next. On 80 sets and three splits test AP was .003 (± .002)
+#: above that of a path from below, and .004 above that of one from 10x.
 FROM_ABOVE = (100.0, 10.0, 1.0, 0.1)
-#: Candidates that are behind the best of their bound by no more than half a standard error are as good; the smallest C
-#: of them is taken. With a whole one, of few rows a C was taken at which hardly more than the direction of the classes'
-#: means is learned: on 80 sets, two splits, test AP was .0015 lower.
+#: Candidates behind the best of their bound by at most this many standard errors count as equal, and the smallest C
+#: wins. With 1 the choice on few rows often learned little more than the direction between the class means: on 80 sets
+#: and two splits test AP was .0015 lower.
 ERRORS = 0.5
-#: Of fewer values, what is computed takes no longer than what the interpreter does between: threads would only wait.
+#: With fewer feature values the interpreter takes as long as the kernels, so threads would only wait.
 FEWEST_VALUES = 20_000
-#: The gap asked for, by the bound, at the least: a ranking hardly changes below.
+#: Smallest ε by bound: the ranking hardly changes below.
 EPSILON = {"hinge": 0.01, "tight": 0.1}
-#: Random orders that the chosen one is compared with; of few, as each is a sort of the rows held out.
+#: Number of random orders that the chosen one is compared with; each is a sort of the held-out rows.
 SHUFFLES = 5
-#: Of the time limit, what the race may take.
+#: Share of the time limit for the race.
 SHARE_OF_TIME = 1.0 / 3.0
-#: Of several classes, this many are compared, evenly from the rarest to the most frequent. Five were compared in .6 of
-#: the time, but of 50,000 rows of ten classes by chance a C was taken whose training takes twice as long.
+#: Number of classes that are compared, evenly from the rarest to the most frequent. Five took .6 of the time, but on
+#: 50,000 rows of ten classes they chose a C whose training took twice as long.
 MOST_CLASSES = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The bound, and the C where none was named; of several classes they share one.
+    """The chosen bound and C; several classes share one choice.
 
     Attributes
     ----------
     bound : "hinge" or "tight"
-    C : the values to train with
-    candidates : all that were finished, the chosen one first and then by their loss; empty where nothing was held out
-    how : what was held out, or why nothing was
-    race : where the candidates were measured; None where nothing was held out
+    C : values to train with
+    candidates : all finished candidates, the chosen one first, then by loss; empty if no rows were held out
+    how : description of the held-out rows, or why there were none
+    race : the race that measured the candidates; None if no rows were held out
     """
 
     bound: str
@@ -93,7 +94,7 @@ class Choice:
 
     @property
     def folds(self) -> AffordableFolds:
-        """Where the candidates were compared, of one list; without folds where there was no race."""
+        """Folds of the comparison, for a single list; empty if there was no race."""
         return AffordableFolds([], self.how) if self.race is None else self.race.affordable[0]
 
     @property
@@ -103,8 +104,8 @@ class Choice:
 
     @cached_property
     def by_chance(self) -> tuple[float, float]:
-        """Mean and deviation of the loss of the rows held out where the chosen candidate's scores are shuffled; nan
-        where there is no candidate, or rows are in queries: that is a question of more than one order."""
+        """Mean and standard deviation of the held-out loss when the chosen candidate's scores are shuffled. nan without
+        candidates or with queries."""
         if self.race is None or not self.candidates or self.race.data.queries is not None:
             return np.nan, np.nan
         rng = np.random.default_rng(self.race.trainer.settings.seed)
@@ -118,8 +119,7 @@ class Choice:
         return float(losses.mean()), float(losses.std(ddof=1))
 
     def start(self, label: float | None = None) -> NDArray[np.float64] | None:
-        """(dimension,) float64, the chosen candidate's weights on the first fold, of a class where there are several;
-        None where there are none."""
+        """(dimension,) float64 weights of the chosen candidate on the first fold (of the class ``label``), or None."""
         if self.race is None or not self.candidates or label not in self.race.labels or self.race.relearns:
             return None
         w = self.candidates[0].folds[self.race.first_fold_of(label)].w
@@ -127,11 +127,12 @@ class Choice:
         return w
 
     def best_C(self, bound: str) -> float | Multiple:
-        """At which this bound did best; the default where it was not tried."""
+        """C with the lowest loss for this bound; the default if the bound was not tried."""
         return next((_C(one) for one in self.candidates if one.choice["bound"] == bound), Multiple(1.0))
 
     def in_words(self, start: str = "") -> str:
-        """A line; ``start``: the loss that the choice is of, where another loss starts from its model."""
+        """Describes the choice in a line; ``start`` is the loss that was compared, if another loss starts from its
+        model."""
         begins, loss = (f"--bound auto of the start, {start}", f"{start} loss") if start else ("--bound auto", "loss")
         if not self.candidates:
             return f"{begins}: {self.bound} ({self.how})"
@@ -150,14 +151,14 @@ def choose(
     labels: Sequence[float | None] = (None,),
     within: AffordableFolds | None = None,
 ) -> Choice:
-    """The bound for ``data``, and the C if the settings leave it to the default.
+    """Chooses the bound for ``data``, and C if the settings leave it open.
 
     Parameters
     ----------
-    trainer : of a loss over rankings, by an exact oracle; its bound does not count
-    data : rows with classes, where ``labels`` are several: then each of these classes against the others is trained
-        with what is chosen, and the loss is the mean over them
-    within : the folds; None: those that are affordable
+    trainer : a plan with a loss over rankings and an exact oracle; its bound is ignored
+    data : the rows; if there are several ``labels``, each of these classes is trained against the others, and the loss
+        is the mean over the classes
+    within : the folds; by default those that are affordable
     """
     settings, free = trainer.settings, trainer.settings.C == DEFAULT_C
     sets = [data if label is None else of_class(data, label) for label in labels]
@@ -178,13 +179,17 @@ def choose(
 
 
 class QuickRace(Race):
-    """Plans of a structured SVM on folds of rows in memory: trained roughly, judged by their own loss.
+    """Trains plans of a structured SVM roughly on folds of rows in memory and judges them by their own loss.
 
     Parameters
     ----------
-    sets : the rows, once for each class that is compared; folds : of each; labels : of each, None without classes
+    sets : the rows, once for each compared class
+    folds : the folds of each set
+    labels : the class of each set; None without classes
 
-    ``relearns``: each fold's columns are its own, so that weights of one fold are none for other rows.
+    Attributes
+    ----------
+    relearns : True if each fold has its own columns, so that weights of one fold do not fit other rows
     """
 
     def __init__(
@@ -214,7 +219,7 @@ class QuickRace(Race):
         self.is_of_parts = folds[0].alike is not None
 
     def of(self, trainer: StructuredSVMTrainer) -> QuickRace:
-        """The same folds for another plan, of the same loss, of one list: for more components than one, too."""
+        """The same folds for a plan of the same loss with another number of components; one list only."""
         other = copy(self)
         other.trainer, other.data = trainer, trainer.rows_of(self.data)
         other._sets = [other.data]
@@ -222,25 +227,25 @@ class QuickRace(Race):
         return other
 
     def test(self, fold: int) -> TrainingSet:
-        """The rows that a fold is judged by."""
+        """Held-out rows of a fold."""
         return self._parts[fold].test
 
     def first_fold_of(self, label: float | None) -> int:
-        """The number of the first fold of a class."""
+        """Number of the first fold of a class."""
         return self._first[self.labels.index(label)]
 
     def is_late(self) -> bool:
-        """True if the race's share of the time limit is over."""
+        """True if the race has used its share of the time limit."""
         return self._deadline is not None and time.perf_counter() >= self._deadline
 
     def variant(self, bound: str, values: Sequence[float | Multiple]) -> Variant:
-        """A path of C by one bound."""
+        """A path of C for one bound."""
         settings = self.trainer.settings
         trainer = self.trainer.with_settings(
             bound=bound,
             C=tuple(values),
             epsilon=max(settings.epsilon, EPSILON[bound]),
-            qp="active-set",  # where it is not enough, cvxpy's seconds a QP are not worth it either
+            qp="active-set",  # where it fails, a QP by cvxpy would take seconds
             log_ranks=False,
             threads=1,
         )
@@ -255,7 +260,7 @@ class QuickRace(Race):
         plan = Plan(loss=self.trainer.loss, settings=settings, start=task.start, is_rough=True)
         risk = part.risk if part.training.bags is None and part.training.components == 1 else None
         began = time.perf_counter()
-        # What is not finite ends a candidate; each thread has an errstate of its own.
+        # A value that is not finite ends the candidate; each thread has its own errstate.
         with np.errstate(over="ignore", invalid="ignore"), suppress(FloatingPointError, NothingToRankError):
             for C, trained in zip(settings.C, train(plan, part.training, watch, risk), strict=False):
                 loss = loss_of_order(part.test, self.trainer.loss, trained.w)
@@ -274,16 +279,19 @@ class QuickRace(Race):
         return OutOfFold(test, part.data.select(test).scores(w), part.fold.training, part.training.scores(w))
 
     def folds_of(self, label: float | None) -> range:
-        """The numbers of the folds of a class."""
+        """Numbers of the folds of a class."""
         first = self.first_fold_of(label)
         return range(first, first + len(self.affordable[self.labels.index(label)].folds))
 
 
 class _FoldRows:
-    """The rows of a fold, laid out once for all that is tried on it: one path after another.
+    """The rows of a fold, laid out once for all paths.
 
-    data : all rows, as they are mapped without the labels of those left out
-    training, test : what plans are trained on, and judged by
+    Attributes
+    ----------
+    data : all rows, mapped without the labels of the held-out ones
+    training : the rows to train on
+    test : the held-out rows
     """
 
     def __init__(self, trainer: StructuredSVMTrainer, data: TrainingSet, fold: Fold) -> None:
@@ -295,7 +303,7 @@ class _FoldRows:
         self._risk: Risk | None = None
 
     def of(self, trainer: StructuredSVMTrainer, like: TrainingSet) -> _FoldRows:
-        """The same rows for another plan, with the constant feature that the rows ``like`` have."""
+        """The same rows for another plan, with the constant feature of ``like``."""
         other = copy(self)
         other._trainer, other._risk = trainer, None
         other.data, other.training, other.test = (
@@ -317,18 +325,18 @@ class _FoldRows:
 
 
 def _paths(race: QuickRace) -> list[tuple[str, Sequence[float]]]:
-    """The table of what is compared: a bound and its values of C, each going on from the best of those before it."""
+    """Bounds and their multiples of C, in order of comparison; each path starts from the best candidate before it."""
     if race.data.components > 1:
         return [("tight", FROM_ABOVE)]
-    # With bags, and with columns learned from the labels, the tight bound gains nothing.
+    # With bags and with columns learned from labels the tight bound gains nothing.
     if race.relearns or race.data.bags is not None:
         return [("hinge", FEW_MULTIPLES)]
     return [("hinge", MULTIPLES[: 4 if race.is_of_parts else 5]), ("tight", FROM_ABOVE)]
 
 
 def _candidates(race: QuickRace, named: tuple[float | Multiple, ...] | None, watch: Watch) -> list[Candidate]:
-    """All candidates that were trained in time, the chosen one first and then by their loss; where values of C are
-    ``named``, at these."""
+    """All candidates that finished in time, the chosen one first, then by loss. ``named`` values of C replace the
+    multiples."""
     measured, best = Measurements([race.trainer.loss_name], len(race.folds)), None
     for bound, multiples in _paths(race):
         variant = race.variant(bound, named or tuple(map(Multiple, multiples)))
@@ -343,8 +351,8 @@ def _candidates(race: QuickRace, named: tuple[float | Multiple, ...] | None, wat
 
 
 def _chosen_first(ranked: list[Candidate], race: QuickRace) -> list[Candidate]:
-    """A hinge that is behind by at most ε is chosen, since its certificate is of the global optimum; and of one bound
-    the smallest C within ``ERRORS`` standard errors (Breiman et al. 1984 use one)."""
+    """Puts the choice first: a hinge that is behind by at most ε wins, since its certificate is of the global optimum;
+    within a bound the smallest C within ``ERRORS`` standard errors wins (Breiman et al. 1984 use one)."""
     if not ranked or race.relearns:
         return ranked
     highest = ranked[0].mean(LOSS) + race.trainer.settings.epsilon
@@ -361,7 +369,7 @@ def _is_as_good(one: Candidate, best: Candidate) -> bool:
 
 
 def _by_loss(one: Candidate) -> tuple[float, str, float]:
-    """Sorts candidates; of equal ones the hinge is first, and the smaller C."""
+    """Sort key: the loss, then the hinge before the tight bound, then the smaller C."""
     return one.mean(LOSS), one.choice["bound"], amount(_C(one))
 
 
@@ -371,9 +379,9 @@ def _C(candidate: Candidate) -> float | Multiple:
 
 
 def _carried(candidate: Candidate, race: QuickRace) -> Multiple:
-    """The C of a candidate for all rows: the same multiple of the default, but no more than √n times what was best on a
-    part of n times fewer rows. Where columns are many the default grows faster: of 600,000 rows of text the model of
-    the multiple had an AP of .065 in 22 s, this one .073 in 3 s."""
+    """C of a candidate for all rows: the same multiple of the default, but at most √n times the best C on a part with n
+    times fewer rows. With many columns the default grows faster: on 600,000 rows of text the model of the multiple
+    had AP .065 after 22 s, this one .073 after 3 s."""
     C = _C(candidate)
     assert isinstance(C, Multiple)
     at = candidate.folds[0].C
@@ -385,7 +393,7 @@ def _carried(candidate: Candidate, race: QuickRace) -> Multiple:
 
 
 def classes_compared(data: TrainingSet) -> list[float | None]:
-    """The labels of the classes that speak for all: at most ``MOST_CLASSES``."""
+    """Labels of the classes that represent all: at most ``MOST_CLASSES``."""
     assert data.target.classes is not None
     labels = data.target.classes.labels
     counts = [int(data.target.classes.target(label).relevant.sum()) for label in labels]

@@ -1,9 +1,8 @@
-"""The one machine that compares: paths of settings × folds, each trained on a part of the rows, measured on the rest;
-and what it finds, gathered by setting.
+"""Runs comparisons: paths of settings in folds, each trained on the training rows and measured on the test rows.
 
-``apsvm train`` races a few plans on rows in memory (``quick``), ``apsvm cv`` whole trainings with all that belongs to
-them (``cross_validation``), also a single one, where a threshold needs scores of rows held out. They differ in what a
-path trains; threads and stopping are here. The result depends on neither the number of threads nor their order.
+``apsvm train`` compares a few plans on rows in memory (``quick``). ``apsvm cv`` compares whole trainings
+(``cross_validation``), and so does a threshold that needs scores of held-out rows. They differ in what a path trains;
+threads and stopping are here. Results do not depend on the number of threads or their order.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from apsvm.trainers.base import Watch
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """A path to be trained in a fold.
+    """A path to train in a fold.
 
     Attributes
     ----------
-    grid : the number of its grid, from 0
-    fold : the number of the fold, from 0
-    start : (dimension,) float64, where to begin, or None
+    grid : number of the grid, from 0
+    fold : number of the fold, from 0
+    start : (dimension,) float64, the starting point, or None
     """
 
     grid: int
@@ -52,11 +51,12 @@ class Measured:
     Attributes
     ----------
     choice : the setting
-    values : metric → value on the rows left out
-    seconds : of training, after the value before on the path
-    state, as_asked : why the training stopped, and whether that is an end without trouble
-    C : the weight of the risk, where there is one
-    w : what was trained, weights or a net; None where it was not kept
+    values : metric → value on the test rows
+    seconds : time of training after the previous value of the path
+    state : reason why training stopped
+    as_asked : True if that is not a trouble
+    C : weight of the risk, if there is one
+    w : weights or net; None if not kept
     """
 
     choice: JsonObject
@@ -70,8 +70,8 @@ class Measured:
 
 @dataclass(slots=True, eq=False)
 class PathInFold:
-    """The outcome of a task: its settings in the path's order, fewer if it was stopped; ``failure``: why there are no
-    more, where that is something that the race tolerates."""
+    """Result of a task: its settings in the order of the path, fewer after a stop. ``failure`` is the reason of a
+    tolerated failure."""
 
     task: Task
     settings: list[Measured] = field(default_factory=list)
@@ -79,12 +79,12 @@ class PathInFold:
 
 
 class OutOfFold(NamedTuple):
-    """Scores by a ranker that was trained on some of the rows (or bags).
+    """Scores of a ranker trained on the training rows (or bags) of a fold.
 
     Attributes
     ----------
-    test, scores : (m,) int64 and float64, rows that it has not seen, and what it gives them
-    training, own : (k,) int64 and float64, the rows that it was trained on, and what it gives those
+    test, scores : (m,) int64 and float64, the test rows and their scores
+    training, own : (k,) int64 and float64, the training rows and their scores
     """
 
     test: NDArray[np.int64]
@@ -95,14 +95,14 @@ class OutOfFold(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """A setting that was finished in every fold.
+    """A setting finished in every fold.
 
     Attributes
     ----------
-    grid : the number of its grid, from 0
-    loss : as ``--loss`` names it
-    choice : the setting: a value of each axis of the grid
-    folds : what was measured, by fold
+    grid : number of the grid, from 0
+    loss : the loss, as ``--loss`` names it
+    choice : the setting: a value for each axis of the grid
+    folds : measurements by fold
     """
 
     grid: int
@@ -136,21 +136,21 @@ class Candidate:
         return [one.state for one in self.folds]
 
     def values(self, metric: str) -> list[float]:
-        """The metric, by fold."""
+        """Values of the metric by fold."""
         return [one.values[metric] for one in self.folds]
 
     def mean(self, metric: str) -> float:
-        """Mean of the folds' values."""
+        """Mean of the metric over the folds."""
         return math.fsum(self.values(metric)) / len(self.folds)
 
     def deviation(self, metric: str) -> float:
-        """Between the folds' values, of a sample."""
+        """Sample standard deviation of the metric over the folds."""
         mean = self.mean(metric)
         return math.sqrt(math.fsum((value - mean) ** 2 for value in self.values(metric)) / (len(self.folds) - 1))
 
 
 class Measurements:
-    """Results of paths in folds, gathered by setting."""
+    """Results of paths in folds, grouped by setting."""
 
     def __init__(self, losses: Sequence[str], folds: int) -> None:
         self._losses, self._folds = losses, folds
@@ -163,8 +163,7 @@ class Measurements:
             self._by_setting.setdefault(key, {})[path.task.fold] = measured
 
     def candidates(self, folds: int | None = None) -> list[Candidate]:
-        """The settings that were finished in every fold, or in this many from the first on, in the order in which they
-        were first."""
+        """Settings finished in every fold, or in this many first folds, in the order in which they were first added."""
         first = range(self._folds if folds is None else folds)
         needed = set(first)
         return [
@@ -175,12 +174,12 @@ class Measurements:
 
 
 class Race(ABC):
-    """Tasks on the folds of some rows.
+    """Tasks on the folds of a set of rows.
 
     Attributes
     ----------
-    folds : the rows, or the bags, to train on and to judge by
-    tolerated : errors that end a path and not the race
+    folds : training and test rows, or bags, of each fold
+    tolerated : errors that end a path but not the race
     """
 
     folds: Sequence[Fold]
@@ -188,10 +187,10 @@ class Race(ABC):
 
     @abstractmethod
     def trained(self, task: Task, watch: Watch, lockstep: Lockstep | None = None) -> PathInFold:
-        """A task done."""
+        """Runs a task."""
 
     def attempted(self, task: Task, watch: Watch, lockstep: Lockstep | None = None) -> PathInFold:
-        """A task done, or why it could not be."""
+        """Runs a task; returns the reason of a tolerated failure."""
         if not self.tolerated:
             return self.trained(task, watch, lockstep)
         try:
@@ -202,12 +201,12 @@ class Race(ABC):
 
     @abstractmethod
     def scored(self, measured: Measured, grid: int, fold: int) -> OutOfFold:
-        """Scores of the rows by a setting's ranker of a fold."""
+        """Scores of test and training rows of a fold by a setting's ranker."""
 
     def ready(
         self, tasks: Sequence[Task], threads: int, should_stop: Callable[[], bool]
     ) -> tuple[int, Lockstep | None]:
-        """Prepares what threads share; how many tasks are at work at a time, and their lock-step, if they have one."""
+        """Prepares what threads share; returns the number of tasks at a time, and their lock-step, if they have one."""
         return threads, None
 
     def limits(self) -> AbstractContextManager[object]:
@@ -215,11 +214,11 @@ class Race(ABC):
         return nullcontext()
 
     def run(self, tasks: Sequence[Task], threads: int, should_stop: Callable[[], bool]) -> Iterator[PathInFold]:
-        """The tasks as they end, by this many threads.
+        """Runs the tasks with this many threads; yields results as they end.
 
         Raises
         ------
-        SelectionError : a metric is not defined on the rows that a fold leaves out
+        SelectionError : a metric is not defined on the test rows of a fold
         ValueError, FloatingPointError : as ``Trainer.train``
         """
         ended = Event()

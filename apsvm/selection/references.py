@@ -1,8 +1,8 @@
-"""Common models on the same folds, judged by the same metrics, so that a choice can be seen beside what everybody has:
-logistic regression on standardised features, of the best of three C, and gradient-boosted trees at their defaults.
+"""Common models on the same folds, judged by the same metrics, for comparison: logistic regression on standardised
+features with the best of three C, and gradient-boosted trees with their defaults.
 
-They are scikit-learn's, learn which rows are relevant, and know nothing of queries. Of bags they see least, mean and
-greatest value of each feature. Nothing is chosen from them.
+They are scikit-learn's. They learn which rows are relevant and ignore queries; of bags they see minimum, mean and
+maximum of each feature. They take no part in the choice.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from sklearn.base import ClassifierMixin
 
 LOGISTIC_C = (0.01, 1.0, 100.0)
-#: Trees are grown on dense rows; where those would take more values than this, there are none.
+#: Largest number of values of dense rows for trees.
 MOST_DENSE_VALUES = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A model of scikit-learn: ``make(value)`` for each of ``values``."""
+    """A model of scikit-learn, made by ``make(value)`` for each of ``values``."""
 
     name: str
     values: Sequence[float | None]
@@ -44,9 +44,8 @@ class Reference:
 
 
 def references(search: SettingsSearch, should_stop: Callable[[], bool] = never, jobs: int = 0) -> Iterator[Candidate]:
-    """The best setting of each, on the folds of ``search``, ``jobs`` trained at a time (0: one a core); fewer where
-    they are stopped. A model that scikit-learn cannot train on these rows, whose squares may be infinite, is left
-    out."""
+    """Best setting of each model on the folds of ``search``, ``jobs`` trained at a time (0: one per core). Models that
+    are stopped, or that scikit-learn cannot train on these rows, are left out."""
     from joblib import Parallel, delayed
     from threadpoolctl import threadpool_limits
 
@@ -56,7 +55,7 @@ def references(search: SettingsSearch, should_stop: Callable[[], bool] = never, 
     for reference in _references(X, search.seed):
         tasks = [(value, fold) for value in reference.values for fold in range(len(search.folds))]
         with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
-            warnings.simplefilter("ignore")  # it did not converge: it is what it is
+            warnings.simplefilter("ignore")  # about convergence
             try:
                 measured = parallel(delayed(_measured)(search, X, reference, *task, should_stop) for task in tasks)
             except ValueError:
@@ -100,8 +99,7 @@ def _measured(
     dense = reference.values == (None,)
     training, test = search.folds[fold]
     began = time.perf_counter()
-    # A limit of the thread that sets it. Small trees grown by several threads that wait for each other on a busy
-    # machine take 50 times as long.
+    # The limit holds for this thread. Small trees grown by several threads on a busy machine take 50 times as long.
     with threadpool_limits(1, user_api="openmp"), np.errstate(all="ignore"):
         model = reference.make(value).fit(_rows(X, training, dense=dense), search.target.relevant[training])
         scores = np.asarray(model.decision_function(_rows(X, test, dense=dense)), dtype=np.float64)

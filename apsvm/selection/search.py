@@ -1,5 +1,4 @@
-"""Settings compared on the folds of a data set: every grid in every fold, and the chosen setting, or the average of
-several, trained on all rows."""
+"""Compares settings on the folds of a data set, and trains the chosen setting, or the average of several, on all rows."""
 
 from __future__ import annotations
 
@@ -48,11 +47,12 @@ def unseen(*_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Followers:
-    """Who follows a search, and a way to stop it, asked between iterations.
+    """Observers of a search.
 
     Attributes
     ----------
-    path : called as each path ends, with it, how many have, and how many there are
+    path : called when a path ends, with the path, the number of finished paths and the number of all paths
+    should_stop : called between iterations; the search stops if it returns True
     """
 
     path: Callable[[PathInFold, int, int], None] = unseen
@@ -60,30 +60,31 @@ class Followers:
 
 
 class SettingsSearch:
-    """Settings compared on the folds of a data set.
+    """Compares settings on the folds of a data set.
 
     Parameters
     ----------
     dataset : all rows
-    grids : what is tried, one a loss
-    metrics : by name; the first one chooses
-    labels, features : what was said of the labels, and is done to the features where a grid has nothing of its own
-    folds : how many
-    seed : of the folds
-    query_weights : weight of each query in training, 1 where not named
-    judged_by : what the rows are judged by; None: what their labels mean to the losses, where these agree
-    tolerated : errors that end a path and not the search
+    grids : the settings to try, a grid for each loss
+    metrics : metrics by name; the first one selects
+    labels : label options of grids that have none of their own
+    features : feature options of grids that have none of their own
+    folds : number of folds
+    seed : seed of the folds
+    query_weights : weight of each query in training; 1 for queries not listed
+    judged_by : meaning of the labels to the metrics; by default their meaning to the losses, if these agree
+    tolerated : errors that end a path but not the search
+    averages : True if the best rankers on several feature maps may be averaged
 
     Attributes
     ----------
-    alive : the numbers of the grids that are still compared
-    failures : why paths ended, by the number of their grid, where that is tolerated
-    averages : whether the best rankers on several feature maps may be averaged
+    alive : numbers of the grids that are still compared
+    failures : reasons of tolerated failures, by grid number
 
     Raises
     ------
     DataError : the labels do not fit
-    FoldError : a fold would go without
+    FoldError : there are not enough rows for the folds
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class SettingsSearch:
         self.metric = next(iter(metrics))
         self.seed = seed
         fits = list(_fits(dataset, grids, labels, features, query_weights))
-        # What is dealt out and judged: rows, or bags, which all grids have in the same order.
+        # Rows or bags, which all grids have in the same order.
         self.dataset = units = bags_as_rows(fits[0].dataset)
         only_grades = all(metric.graded for metric in metrics.values())
         target = judged_by or _judged_by(
@@ -127,24 +128,24 @@ class SettingsSearch:
 
     @property
     def fits(self) -> Sequence[Fit]:
-        """One a grid: all rows as its trainer sees them."""
+        """The training of each grid on all rows."""
         return self._cross.fits
 
     @property
     def folds(self) -> Sequence[Fold]:
-        """The rows to train and to test on."""
+        """Training and test rows of each fold."""
         return self._cross.folds
 
     @property
     def target(self) -> Target:
-        """The target that rows are judged by."""
+        """Meaning of the labels to the metrics."""
         return self._cross.target
 
     def judged(
         self, scores: NDArray[np.float64], fold: int, own: NDArray[np.float64] | None = None
     ) -> Mapping[str, float]:
-        """The metrics of the ``scores`` (m,) of a fold's m test rows; positive are called those above the best line for
-        its training rows, whose scores are ``own``, or above 0. Raises SelectionError."""
+        """Metrics of the ``scores`` (m,) of the test rows of a fold. Metrics with a threshold use the best one for the
+        training rows, whose scores are ``own``, or 0. Raises SelectionError."""
         (training, test), groups = self.folds[fold], self._cross.groups
         cuts = any(metric.thresholded for metric in self._cross.metrics.values())
         line = line_by(own, self.target.of(training)) if cuts and own is not None and not self._by_query else 0.0
@@ -156,16 +157,16 @@ class SettingsSearch:
         return groups is not None and np.unique(groups).size > 1
 
     def run(self, jobs: int = 0, followers: Followers = Followers(), folds: Iterable[int] | None = None) -> None:
-        """Trains and measures what was not yet, ``jobs`` paths at a time (0: one a core); after being stopped, what was
-        finished counts.
+        """Trains and measures all unfinished paths. After a stop, finished paths count.
 
         Parameters
         ----------
-        folds : their numbers; None: all of them
+        jobs : number of paths at a time; 0 means one per core
+        folds : numbers of the folds; by default all
 
         Raises
         ------
-        SelectionError : a metric is not defined on the rows that a fold leaves out
+        SelectionError : a metric is not defined on the test rows of a fold
         ValueError, FloatingPointError : as ``Trainer.train``
         """
         listed = [(number, variant) for number in self.alive for variant in self.grids[number].variants()]
@@ -175,8 +176,8 @@ class SettingsSearch:
         self._tried |= {(task.grid, task.fold) for task in tasks}
 
     def least(self, jobs: int, followers: Followers) -> None:
-        """Trains and measures one setting in two folds, after the others had to be stopped: the best of those that one
-        fold has, or else one in the middle. Raises as ``run``."""
+        """Trains and measures a single setting in two folds after the search was stopped: the best one of the first
+        fold, or else the middle one of the first grid. Raises as ``run``."""
         first = self.candidates(1)
         if first:
             peak = best(first, self.metric)
@@ -196,33 +197,33 @@ class SettingsSearch:
                 followers.path(path, done, len(tasks))
 
     def candidates(self, folds: int | None = None) -> list[Candidate]:
-        """The settings of the grids alive that were finished in every fold, or of all grids in this many from the first
-        on, grid by grid."""
+        """Settings finished in every fold, of the grids alive; with ``folds`` those of all grids finished in this many
+        first folds. Ordered by grid."""
         whole = [one for one in self._measured.candidates(folds) if folds is not None or one.grid in self.alive]
         return sorted(whole, key=lambda one: (one.grid, self.grids[one.grid].order(one.choice)))
 
     def so_far(self) -> list[Candidate]:
-        """The settings that were finished in every fold, or else in as many as any was, but two at least."""
+        """Settings finished in the largest number of folds, which is at least two."""
         return next(filter(None, map(self.candidates, range(len(self.folds), 1, -1))), [])
 
     def out_of_fold(self, chosen: Candidate) -> list[OutOfFold]:
-        """The scores that its rankers of the folds give to all rows, or bags."""
+        """Held-out scores of all rows, or bags, by the candidate's rankers of the folds."""
         if isinstance(chosen, Average):
             return chosen.out_of_fold()
         folds = enumerate(chosen.folds)
         return [self._cross.scored(measured, chosen.grid, fold) for fold, measured in folds]
 
     def choose(self, candidates: Sequence[Candidate]) -> Candidate:
-        """The best."""
+        """The candidate with the best mean."""
         return best(candidates, self.metric)
 
     def average(self, candidates: Sequence[Candidate]) -> Average | None:
-        """The average of the best of these candidates on each feature map, where there is one (``average_with``)."""
+        """Average of the best candidates of several feature maps, or None (``average_with``)."""
         return average_with(self, candidates) if self.averages else None
 
     def estimate(self, chosen: Candidate, candidates: Sequence[Candidate], metric: str) -> float:
-        """The metric of ``chosen``, one of these candidates or an average of them, on other rows: AP of one list by
-        ``expected_ap``, others by their mean over the folds, without what the choice of the best adds."""
+        """Expected value of ``metric`` on new rows for the chosen candidate or average: ``expected_ap`` for AP of one
+        list, otherwise the mean over the folds minus the optimism of the choice."""
         expected = self.expected_ap(chosen, candidates) if metric == "AP" else None
         if expected is not None:
             return expected.value
@@ -231,9 +232,9 @@ class SettingsSearch:
         return chosen.mean(metric) - max(0.0, optimism)
 
     def expected_ap(self, chosen: Candidate, candidates: Sequence[Candidate]) -> Estimate | None:
-        """AP of all rows held out, as one list, without what the choice of the best adds: to an average hardly
-        anything. None where rows are in queries."""
-        if chosen not in self._expected:  # the table, the interval and the header ask for it
+        """AP of all held-out rows as one list, minus the optimism of the choice, which is 0 for an average. None with
+        queries."""
+        if chosen not in self._expected:  # used by the table, the interval and the header
             self._expected[chosen] = self._pooled(chosen, candidates)
         return self._expected[chosen]
 
@@ -249,17 +250,17 @@ class SettingsSearch:
         return pooled(folds, optimism=max(0.0, pooled(folds).value - worth.value))
 
     def _chosen_by_others(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """For each fold the one that is best in the others, of these and those that were given up."""
+        """For each fold the candidate that is best in the other folds, among these candidates and those given up."""
         folds = min(3, max(len(one.folds) for one in candidates))
         given_up = [one for one in self.candidates(folds) if one.grid not in self.alive]
         return chosen_by_others([*candidates, *given_up], self.metric)
 
     def edges(self, candidates: Sequence[Candidate], chosen: Candidate) -> list[str]:
-        """The settings of which ``chosen`` has the lowest or the highest value that was tried."""
+        """Settings of which ``chosen`` has the lowest or the highest value tried."""
         return at_the_edge(candidates, self.grids[chosen.grid], chosen)
 
     def description(self) -> dict[str, Json]:
-        """How settings are compared, for the header."""
+        """Description of the comparison, for the header."""
         return {
             "folds": len(self.folds),
             "folds_of": self._folds_of,
@@ -282,8 +283,12 @@ class SettingsSearch:
         jobs: int = 0,
         followers: Followers = Followers(),
     ) -> Refit | None:
-        """``chosen``, of these candidates or an average of them, trained on all rows by ``jobs`` threads (0: one a
-        core); None if it was stopped before there was anything.
+        """Trains the chosen candidate, or the members of an average, on all rows. None if it was stopped before there
+        was a model.
+
+        Parameters
+        ----------
+        jobs : number of threads; 0 means one per core
 
         Raises
         ------
@@ -304,11 +309,11 @@ class SettingsSearch:
     def _trained(
         self, chosen: Candidate, selection: Mapping[str, Json], jobs: int, followers: Followers
     ) -> Refit | None:
-        """A setting trained on all rows; ``selection``: what the header says of the choice."""
+        """Trains a setting on all rows; ``selection`` describes the choice in the header."""
         trainer = self.grids[chosen.grid].chosen(chosen.choice).trainer.with_settings(threads=1)
         with one_blas_thread():
             fit = replace(self.fits[chosen.grid], trainer=trainer).prepared()
-            # The threads of the rows alone: those of some trainers' settings change the result.
+            # Threads of the rows only: those of some trainers' settings change the result.
             fit = replace(fit, shared=fit.rows().with_threads(thread_count(jobs)))
             outcome = next(outcomes(fit, Watch(should_stop=followers.should_stop)), None)
         if outcome is None:
@@ -316,14 +321,14 @@ class SettingsSearch:
         model = fit.model(outcome)
         header = replace(model.header, selection=selection)
         if self.grids[chosen.grid].labels is not None:
-            # Trained on two classes, compared with others by what the labels mean to all of them.
+            # Trained on two classes, but judged by the grades.
             header = replace(header, labels=self.target.labels)
         how = f"{len(self.folds)} folds of {self._folds_of.removesuffix(', stratified')}"
         return Refit(fit, outcome, model.with_header(header), partial(self.out_of_fold, chosen), how)
 
     def _selection(self, chosen: Candidate, count: int, estimate: float) -> dict[str, Json]:
-        """The choice for the model's header: settings of which several values were compared, and C; or the maps of an
-        average. ``estimate``: expected value of the best of ``count`` on other rows."""
+        """Description of the choice for the header: the settings that varied, and C; or the maps of an average.
+        ``estimate`` is the expected value on new rows after choosing among ``count`` candidates."""
         about: dict[str, Json]
         if isinstance(chosen, Average):
             about = {"average": list[Json](chosen.maps)}
@@ -342,20 +347,21 @@ class SettingsSearch:
 
 
 def _tasks(variants: Iterable[tuple[int, Variant]], folds: Iterable[int]) -> list[Task]:
-    """Each of (grid, variant) in each of these folds, fold by fold."""
+    """A task for each (grid, variant) in each fold, fold by fold."""
     listed = list(variants)
     return [Task(number, variant, fold) for fold in folds for number, variant in listed]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refit:
-    """The chosen setting on all rows.
+    """The chosen setting trained on all rows.
 
     Attributes
     ----------
     fit, outcome, model : the training, its outcome and its model
-    out_of_fold : what the rankers of the search's folds give to all rows; ``how``: what the folds are, in words
-    own : (n,) float64, what the model gives to all rows, or bags, where that is known already
+    out_of_fold : returns the held-out scores of all rows by the rankers of the folds
+    how : description of the folds
+    own : (n,) float64, the model's scores of all rows or bags, if they are known
     """
 
     fit: Fit
@@ -373,7 +379,7 @@ def _fits(
     features: FeatureOptions,
     query_weights: Mapping[int, float] | None,
 ) -> Iterator[Fit]:
-    """The training of each grid; the rows once for all that pool bags alike, as passes over them go fastest."""
+    """The training of each grid. Grids that pool bags alike share one copy of the rows, laid out for many passes."""
     settled: dict[tuple[str, ...] | None, Dataset] = {}
     for grid in grids:
         options = grid.features or features
@@ -386,13 +392,13 @@ def _fits(
 
 
 def as_json(value: Json | Multiple) -> Json:
-    """A value of a setting."""
+    """The JSON form of a setting's value."""
     return str(value) if isinstance(value, Multiple) else value
 
 
 def _judged_by(dataset: Dataset, targets: Sequence[Target], labels: LabelOptions, *, only_grades: bool) -> Target:
-    """The target that rows are judged by: the meaning of their labels to the losses if these agree on the relevant
-    rows, else their meaning to metrics. Raises DataError."""
+    """Meaning of the labels to the metrics: their meaning to the losses if these agree on the relevant rows. Raises
+    DataError."""
     first = targets[0]
     agreed = all(np.array_equal(first.relevant, other.relevant) for other in targets[1:])
     return judge(dataset, labels, first.labels if agreed else None, graded_metrics=only_grades)

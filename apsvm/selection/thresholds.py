@@ -1,17 +1,16 @@
-"""Where positives begin: thresholds chosen on scores of rows held out, or else on the training rows.
+"""Chooses thresholds on held-out rows, or else on the training rows.
 
-A threshold, or a probability, that is chosen on training scores promises too much: a ranker knows its training rows. So
-it is chosen on scores that rankers of folds give to the rows which they have not seen (``race.OutOfFold``), as
-scikit-learn's ``CalibratedClassifierCV(ensemble=False)`` does.
+A threshold or a probability chosen on training scores is too optimistic, since a ranker knows its training rows. So
+rankers of folds score the rows that they have not seen (``race.OutOfFold``), as in scikit-learn's
+``CalibratedClassifierCV(ensemble=False)``.
 
-The rankers of two folds need not have one scale: a ranking loss looks at no scores, only at their order, and some
-trainings end where they happen to. What a fold's ranker and the model have in common are the rows that both were
-trained on: a fold's scores are carried to where the model has rows that are as far from the top there (55 trainings on
-17 public sets: F1 fell short by .0163 in the mean; by mean and deviation of the scores alone by .0206).
+Rankers of two folds need not share a scale: a ranking loss looks only at the order of scores. A fold's ranker and the
+model do share the fold's training rows, so held-out scores are mapped to the model's scores at the same rank among
+these rows. In 55 trainings on 17 public sets F1 fell short by .0163 on average; by .0206 if mean and deviation of the
+scores are matched instead.
 
-On the training rows themselves a threshold costs a pass and a sort. Precision and recall there flatter the ranker, and
-the model says so; the threshold is worth about as much as one chosen on rows held out, as long as the features are
-fewer than the rows.
+A threshold on the training rows costs a pass and a sort. Precision and recall there are flattering, and the model says
+so. As long as there are fewer features than rows, the threshold is about as good as one chosen on held-out rows.
 """
 
 from __future__ import annotations
@@ -37,28 +36,29 @@ if TYPE_CHECKING:
     from apsvm.models.header import Header
     from apsvm.selection.race import OutOfFold
 
-#: Of a threshold that was not requested.
+#: Rule of a threshold that was not requested.
 RULE = ThresholdRule("f1")
 
 
 def held_out_scores(
     folds: Sequence[OutOfFold], model_scores: NDArray[np.float64], relevant: NDArray[np.bool_], how: str
 ) -> HeldOut:
-    """The rows that folds tested on, each with its score in the model's scale.
+    """Test rows of all folds with their scores on the model's scale.
 
     Parameters
     ----------
-    model_scores : (n,) float64, of all rows (or bags) that the folds number; relevant : (n,) bool
-    how : what was held out, in words
+    model_scores : (n,) float64, the model's scores of all rows (or bags)
+    relevant : (n,) bool
+    how : description of the folds
     """
     scores = [carried(fold.scores, fold.own, model_scores[fold.training]) for fold in folds]
     return HeldOut(np.concatenate(scores), relevant[np.concatenate([fold.test for fold in folds])], how)
 
 
 def carried(scores: NDArray[np.float64], own: NDArray[np.float64], theirs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The ``scores`` (m,) of one ranker in the scale of another, by the ``own`` scores and ``theirs`` (n,) of the same
-    rows: interpolated between rows at the same distance from the top; beyond all of them stretched by the
-    deviations."""
+    """Maps the ``scores`` (m,) of one ranker to the scale of another. ``own`` and ``theirs`` (n,) are the scores of the
+    same rows by the two: values are interpolated between rows of equal rank and, beyond all rows, stretched by the
+    ratio of the standard deviations."""
     places, counts = np.unique(own, return_counts=True)
     images = np.add.reduceat(np.sort(theirs), np.cumsum(counts) - counts) / counts
     spread = float(own.std())
@@ -69,7 +69,7 @@ def carried(scores: NDArray[np.float64], own: NDArray[np.float64], theirs: NDArr
 
 
 def placed(chosen: ChosenThreshold, *, rule: str, held_out: str | None) -> Threshold:
-    """A chosen threshold as a header has it; ``held_out``: what it was chosen on, None: the training rows."""
+    """A chosen threshold for the header; ``held_out`` describes the rows, None for the training rows."""
     return Threshold(
         value=chosen.value,
         rule=rule,
@@ -82,23 +82,22 @@ def placed(chosen: ChosenThreshold, *, rule: str, held_out: str | None) -> Thres
 
 
 def threshold_by(held_out: HeldOut) -> Threshold | None:
-    """The threshold of the highest F1 on rows held out; None where one class has no rows there."""
+    """Threshold of the highest F1 on held-out rows; None if a class has no rows there."""
     if held_out.relevant.all() or not held_out.relevant.any():
         return None
     return placed(choose_threshold(held_out.scores, held_out.relevant, RULE), rule=str(RULE), held_out=held_out.how)
 
 
 def with_training_threshold(model: Model, dataset: Dataset) -> Model:
-    """The model with a threshold in each header that has none, of the highest F1 on the training rows, where that makes
-    sense.
+    """The model with the threshold of the highest F1 on the training rows in each header that has none.
 
     Parameters
     ----------
-    dataset : what it was trained on, as it was read
+    dataset : the training data, as it was read
 
     Returns
     -------
-    The model itself where it is of items, grades or several queries: their scores are not compared with a constant
+    The model itself for items, grades or several queries: their scores are not compared with a constant
     """
     if model.lists_items or (dataset.groups is not None and np.unique(dataset.groups).size > 1):
         return model
@@ -113,8 +112,7 @@ def with_training_threshold(model: Model, dataset: Dataset) -> Model:
 
 
 def line_by(scores: NDArray[np.float64], target: Target) -> float:
-    """Above which of the ``scores`` (n,) of the rows that it was trained on a ranker would have its threshold; 0 where
-    it would have none."""
+    """Threshold by the ``scores`` (n,) of the training rows; 0 if there is none."""
     chosen = None if is_graded(target) else _chosen(scores, target.relevant)
     return 0.0 if chosen is None else chosen.value
 
@@ -129,12 +127,12 @@ def _decided(header: Header, scores: NDArray[np.float64], relevant: NDArray[np.b
 
 
 def with_chosen(header: Header, chosen: ChosenThreshold | None) -> Header:
-    """The header of a ranker with the threshold of the highest F1 on its training rows, where there is one."""
+    """The header with a threshold chosen on the training rows, if there is one."""
     return header if chosen is None else replace(header, threshold=placed(chosen, rule=str(RULE), held_out=None))
 
 
 def _chosen(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> ChosenThreshold | None:
-    """None where one class has no rows, or all scores are the same."""
+    """Threshold of the highest F1; None if a class has no rows or all scores are equal."""
     if relevant.all() or not relevant.any() or scores.min() == scores.max():
         return None
     return choose_threshold(scores, relevant, RULE)
