@@ -63,7 +63,7 @@ def assemble() -> None:
         (BUILD / f"{page}.md").write_text(moved(text), encoding="utf-8")
     examples = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
     (BUILD / "examples.md").write_text(re.sub(r"\]\((\w+)\.py\)", r"](gallery.md#\1)", examples), encoding="utf-8")
-    for name in ("index", "start", "compare", "benchmarks"):  # two columns of code, and wide tables, need the room
+    for name in ("index", "compare", "benchmarks"):  # wide tables need the room
         page = BUILD / f"{name}.md"
         page.write_text("---\nhide: [toc]\n---\n\n" + page.read_text(encoding="utf-8"), encoding="utf-8")
     (BUILD / "gallery.md").write_text(moved(gallery_page()), encoding="utf-8")
