@@ -253,9 +253,9 @@ def _model_seeds() -> list[bytes]:
     ]
     linear = estimators[0].to_model()
     models = [estimator.to_model() for estimator in estimators]
-    models.append(RankerSet(LinearRanker, np.ones((2, 3)), np.zeros(2), linear.header, [
-        replace(linear.header, labels=Labels(kind=LabelKind.ONE_LABEL, positive=label)) for label in (1.0, 2.0)
-    ]))  # fmt: skip
+    labels = [Labels(kind=LabelKind.ONE_LABEL, positive=label) for label in (1.0, 2.0)]
+    classes = [LinearRanker(np.ones(3), 0.0, replace(linear.header, labels=one)) for one in labels]
+    models.append(RankerSet(classes, linear.header))
     models.append(average_of([linear, estimators[1].to_model()], (1.0, 2.0)))
     return [sealed({"header.npy": text(GOOD), "coef.npy": WEIGHTS}), *(model.to_bytes() for model in models)]
 

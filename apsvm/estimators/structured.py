@@ -1,7 +1,7 @@
 """The structured SVM as a classifier and as a ranker: ½‖w‖² + C·risk(w), certified (``trainers.structured_svm``).
 
-A header's words are never imported: where it names a loss that is not this package's, the estimator has a ``NamedLoss``
-and scores, but trains again only with the loss itself.
+A header's words are never imported: where it names a loss that is not this package's, the parameter ``loss`` is None,
+and the estimator scores, but trains again only with the loss itself.
 """
 
 from __future__ import annotations
@@ -39,16 +39,6 @@ from apsvm.trainers.summary import chosen
 APPX_CONSTANT = 1.0
 #: Where a model tells nothing of its certificate.
 _UNKNOWN = Bounds(primal=math.nan, dual=math.nan, gap=math.nan, tolerance=math.nan, exact=False)
-
-
-@dataclass(frozen=True)
-class NamedLoss:
-    """A user's own loss of which a model's header tells the name, and nothing else is known."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return self.name
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -93,7 +83,9 @@ class _Structured(LinearEstimator):
             This class does not train such models.
         """
         model = loaded(model)
-        return cls._of_model(model, {"loss": _known_loss(cls._trainer, model.header.loss) if loss is None else loss})
+        name = model.header.loss
+        is_known = ":" not in name and cls._trainer.serves(name)
+        return cls._of_model(model, {"loss": loss or (name if is_known else None)})
 
     def _plan(self) -> AnyTrainer:
         plan = self._trainer(self._known_loss(), self._settings())
@@ -103,12 +95,9 @@ class _Structured(LinearEstimator):
     def _known_loss(self) -> str | object:
         """The parameter ``loss``, checked."""
         loss = self.loss
-        if isinstance(loss, NamedLoss):
-            raise ValueError(
-                f"of the loss {loss.name!r} only the name is known, from a model's file, and nothing that a file names "
-                f"is imported: pass the loss itself, as {type(self).__name__}.from_model(model, loss=…) or "
-                "set_params(loss=…)"
-            )
+        if loss is None:
+            way = f"{type(self).__name__}.from_model(model, loss=…)"
+            raise ValueError(f"loss is None: to train again, pass that of the model, as {way}")
         if not isinstance(loss, str):
             return loss
         loss = loss if ":" in loss else loss.strip().lower()
@@ -161,17 +150,6 @@ class _Structured(LinearEstimator):
         self.hinge_objective_ = self.certificate_.hinge_objective
         found = list(chosen(header, header.metric)) or [f"bound {self.certificate_.bound}, C = {self.C_:.6g}"]
         self.choice_ = "; ".join([f"features {header.features.map}", *found])
-
-
-def _known_loss(trainer: type[AnyTrainer], name: str) -> str | NamedLoss:
-    """``name``, if it is that of one of the package's own losses, which ``trainer`` trains on."""
-    if ":" in name:
-        return NamedLoss(name)
-    try:
-        trainer(name)
-    except ValueError:
-        return NamedLoss(name)
-    return name
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -346,7 +346,7 @@ class Fit:
         for label, part in outcome.classes:
             fit = replace(self, target=two_classes(self.dataset, LabelOptions(positive_label=label)))
             rankers.append(ranker_of(part, fit._header(part)))
-        return RankerSet.of(rankers, self._header(outcome))
+        return RankerSet(rankers, self._header(outcome))
 
     def _linear(self, outcome: Outcome, header: Header) -> LinearRanker:
         w, width, bias = outcome.w, self.n_columns, self.bias

@@ -96,10 +96,10 @@ def files(tmp_path, monkeypatch):
         one_of(3.0, (0.0, -1.0)),
         one_of(5.0, (0.0, 0.0)),
     ]
-    RankerSet.of(rankers, replace(HEADER, labels=CLASSES)).save("set")
-    RankerSet.of(rankers[:2], replace(HEADER, labels=CLASSES)).save("two")
+    RankerSet(rankers, replace(HEADER, labels=CLASSES)).save("set")
+    RankerSet(rankers[:2], replace(HEADER, labels=CLASSES)).save("two")
     several = [replace(one, header=replace(one.header, threshold=replace(THRESHOLD, value=0.25))) for one in rankers]
-    RankerSet.of(several[:3], replace(HEADER, labels=replace(CLASSES, several=True))).save("several.set")
+    RankerSet(several[:3], replace(HEADER, labels=replace(CLASSES, several=True))).save("several.set")
     (tmp_path / "qrels").write_text("q1 0 a 1\nq1 0 b 0\nq1 0 c 2\nq2 0 a 1\nq3 0 d 1\nq3 0 e 0\n")
     (tmp_path / "run1").write_text("q1 Q0 a 1 3 x\nq1 Q0 b 2 2 x\nq3 Q0 e 1 1 x\nq3 Q0 d 2 0 x\nq4 Q0 d 1 1 x\n")
     (tmp_path / "run2").write_text("q1 Q0 c 1 3 y\nq1 Q0 b 2 2 y\nq2 Q0 a 1 1 y\nq3 Q0 d 1 1 y\nq3 Q0 e 2 0 y\n")

@@ -26,7 +26,7 @@ def ranker_set(rng) -> RankerSet:
         for label in (1, 2, 5)
     ]
     rankers = [ComponentRanker(rng.normal(size=(3, 4)), rng.normal(size=3), header) for header in headers]
-    return RankerSet.of(rankers, replace(HEADER, labels=Labels(kind=LabelKind.CLASSES)))
+    return RankerSet(rankers, replace(HEADER, labels=Labels(kind=LabelKind.CLASSES)))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -71,7 +71,7 @@ def test_a_set_of_rankers_has_one_map(name, X, rng, tmp_path):
         )
         for label in (1.0, 2.0, 5.0)
     ]
-    whole = RankerSet.of(rankers, header_of(learned, labels=Labels(kind=LabelKind.CLASSES)))
+    whole = RankerSet(rankers, header_of(learned, labels=Labels(kind=LabelKind.CLASSES)))
     whole.save(tmp_path / "m")
     back = load_any_model(tmp_path / "m")
     assert back.to_bytes() == whole.to_bytes()

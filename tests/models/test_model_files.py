@@ -44,8 +44,8 @@ MODELS: dict[str, Model] = {
     "items": ItemRanker(
         ItemFactors(numbers(3, 2, dtype="f4"), numbers(3, 2, dtype="f4"), numbers(3, dtype="f4")), HEADER
     ),
-    "set": RankerSet.of([LinearRanker(numbers(3), 1.5, one) for one in CLASSES], HEADER),
-    "set of components": RankerSet.of([components(one) for one in CLASSES], HEADER),
+    "set": RankerSet([LinearRanker(numbers(3), 1.5, one) for one in CLASSES], HEADER),
+    "set of components": RankerSet([components(one) for one in CLASSES], HEADER),
 }
 
 

@@ -33,7 +33,7 @@ def rankers(rng) -> list[LinearRanker]:
 
 def whole_of(rankers, **more) -> RankerSet:
     header = replace(rankers[0].header, labels=Labels(kind=LabelKind.CLASSES), data=Data(rows=5), settings={"x": 1})
-    return RankerSet.of(rankers, replace(header, **more))
+    return RankerSet(rankers, replace(header, **more))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

@@ -239,7 +239,7 @@ def classes():
         )
         for label in range(8)
     ]
-    whole = RankerSet.of(each, Header(loss="ap", family="structured-svm"))
+    whole = RankerSet(each, Header(loss="ap", family="structured-svm"))
     records = [RUN, START, *(iteration(1, **{"class": float(label)}) for label in range(3))]
     return run_of(whole, rows(labels=[0, 1, 2, 3, 4, 5, 6, 6, 0, 0]), records, folder="classes", notes=["two", "notes"])
 
@@ -369,7 +369,7 @@ def test_rows_of_a_table():
 def test_rows_of_several_labels():
     sets = LabelSets.from_rows(np.array([1.0, 2, 3, 3]), np.array([1, 3, 3, 3, 4, 4, 4, 4, 4, 4]))
     each = [linear(replace(HEADER, labels=Labels(kind=LabelKind.ONE_LABEL, positive=label))) for label in (1.0, 2.0)]
-    whole = RankerSet.of(each, Header(loss="ap", labels=Labels(kind=LabelKind.CLASSES, several=True)))
+    whole = RankerSet(each, Header(loss="ap", labels=Labels(kind=LabelKind.CLASSES, several=True)))
     page = Reader(report(run_of(whole, rows(labels=np.zeros(10), label_sets=sets))))
     assert [row[1] for row in page.table("", "positives")] == ["1", "1", ""]
     assert {"–", "3", "2,3"} <= {row[3] for row in page.table("place", "row", "score", "label")}
