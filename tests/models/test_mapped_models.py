@@ -13,11 +13,11 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apsvm import LinearRanker, ModelError, RankerSet, load_any_model, load_model
+from apsvm import LinearRanker, ModelError, load_any_model, load_model
 from apsvm._support.container import sealed
 from apsvm.data.features import learn_map
 from apsvm.models.base import ScoreError
-from apsvm.models.header import Features, Header, LabelKind, Labels
+from apsvm.models.header import Features, Header
 
 MAPS = ("piecewise", "products", "nystroem:9")
 
@@ -57,28 +57,6 @@ def test_round_trip(name, scale, X, rng, tmp_path):
     with zipfile.ZipFile(tmp_path / "m") as archive:
         members = [f"map.{key}.npy" for key in ranker.feature_map.arrays()]
         assert archive.namelist() == ["header.npy", "coef.npy", *members]
-
-
-@pytest.mark.parametrize("name", MAPS)
-def test_a_set_of_rankers_has_one_map(name, X, rng, tmp_path):
-    learned = learn_map(name, X)
-    rankers = [
-        LinearRanker(
-            rng.normal(size=learned.n_out),
-            0.0,
-            header_of(learned, labels=Labels(kind=LabelKind.ONE_LABEL, positive=label)),
-            learned,
-        )
-        for label in (1.0, 2.0, 5.0)
-    ]
-    whole = RankerSet(rankers, header_of(learned, labels=Labels(kind=LabelKind.CLASSES)))
-    whole.save(tmp_path / "m")
-    back = load_any_model(tmp_path / "m")
-    assert back.to_bytes() == whole.to_bytes()
-    assert back.width == 4
-    for j, one in enumerate(rankers):
-        np.testing.assert_array_equal(back.score(X)[:, j], one.score(X))
-        np.testing.assert_array_equal(back.ranker(float(back.classes[j])).score(X), one.score(X))
 
 
 def parts_of(ranker):

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from apsvm import LinearRanker, RankerSet, load_any_model
 from apsvm.models.header import Data, Features, Header, LabelKind, Labels, SkippedClass
@@ -67,16 +66,3 @@ def test_what_classes_share_is_kept_once(rankers):
 def content_of(model) -> dict:
     with np.load(io.BytesIO(model.to_bytes()), allow_pickle=False) as archive:
         return json.loads(archive["header"].tobytes())
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_scores_of_a_set(rankers, rng, dtype):
-    X = rng.normal(size=(20, 4)).astype(dtype)
-    X[rng.random(X.shape) < 0.4] = 0
-    made = whole_of(rankers)
-    for form in (X, sp.csr_array(X)):
-        scores = made.score(form, threads=2)
-        for j, ranker in enumerate(rankers):
-            np.testing.assert_array_equal(scores[:, j], ranker.score(form))
-    with pytest.raises(ValueError, match=r"shape \(n, 4\), found \(20, 3\)"):
-        made.score(X[:, :3])
