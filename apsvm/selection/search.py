@@ -1,4 +1,4 @@
-"""Compares settings on the folds of a data set, and trains the chosen setting, or the average of several, on all rows."""
+"""Compares settings on the folds of a data set; trains the chosen setting, or the average of several, on all rows."""
 
 from __future__ import annotations
 
