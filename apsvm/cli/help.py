@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from inspect import cleandoc
 from typing import Any
 
@@ -42,24 +42,24 @@ WORDS = {
 }
 
 
-def other_word(option: str) -> str | None:
-    """The option here for an option of another program; None if it is unknown."""
+def meant(option: str, options: Sequence[str]) -> str:
+    """A hint at the option here for one of another program, or for a misspelt one; or nothing."""
     name = option.lstrip("-").replace("-", "_")
-    return next((ours for names, ours in WORDS.items() if name in names.split(", ")), None)
+    ours = next((ours for names, ours in WORDS.items() if name in names.split(", ")), None)
+    near = difflib.get_close_matches(option, options, n=1)
+    return f"; instead: {ours}" if ours else f": did you mean {near[0]}?" if near else ""
 
 
 def usage_message(error: click.ClickException) -> str:
     """The error, with the option that may be meant; an argument that is missing, with all of them."""
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-        ours, flags = other_word(error.option_name), [flag for one in error.ctx.command.params for flag in one.opts]
-        near = difflib.get_close_matches(error.option_name, flags, n=1)
-        hint = f"; instead: {ours}" if ours else f": did you mean {near[0]}?" if near else ""
-        return f"no option {error.option_name} here{hint}"
+        flags = [flag for one in error.ctx.command.params for flag in one.opts]
+        return f"no option {error.option_name} here{meant(error.option_name, flags)}"
     if isinstance(error, click.MissingParameter) and error.ctx is not None:
         return f"{error.format_message()} {error.ctx.get_usage()}"
     if isinstance(error, click.BadParameter) and error.param is not None and error.param.name == "objective":
         for objective, loss in OBJECTIVES.items():  # RankNCG has an option of this name
-            if f"'{objective}'" in error.message:
+            if error.message.startswith(f"'{objective}'"):
                 return f"no objective {objective!r} here; instead: --loss {loss}"
     return error.format_message()
 
@@ -153,7 +153,7 @@ def _line(option: click.Option, ctx: click.Context) -> tuple[str, str]:
     assert record is not None
     default = _DEFAULT.search(re.sub(r"  \[[^]]*\]$", "", record[1]))
     one = getattr(option.type, "one", option.type)
-    names = one.choices if isinstance(one, click.Choice) else one.names() if hasattr(one, "names") else ()
+    names = one.choices if isinstance(one, click.Choice) else list(one.names()) if hasattr(one, "names") else ()
     parts = [_DEFAULT.sub("", re.split(r"(?<=\.) ", option.help or "")[0]).strip()]
     parts += [f"{', '.join(names)}."] if names else []
     parts += [f"[default: {default[1]}]"] if default and default[1] != "0" else []

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from apsvm import load_any_model
-from apsvm.cli.output import export_onnx
 
 ASKED = ("--threshold", "f1", "--calibrate")
 OPTIONS = [
@@ -90,32 +89,6 @@ def test_several_classes(digits, run, exported, tmp_path):
     np.testing.assert_array_equal(alone["score"], found["score"][:, 8])
 
 
-def test_a_network(exported, tmp_path, rng):
-    from apsvm.models.header import Header, Threshold
-    from apsvm.models.net import Layer, Net, NetRanker
-
-    net = Net(tuple(Layer(rng.normal(size=shape), rng.normal(size=shape[0])) for shape in ((5, 3), (4, 5), (1, 4))))
-    model = NetRanker(net, Header(loss="ap", threshold=Threshold(value=0.25, rule="f1")))
-    model.save(tmp_path / "net.model")
-    X = rng.normal(size=(50, 3))
-    found = answers(exported(tmp_path / "net.model"), X)
-    np.testing.assert_allclose(found["score"], model.score(X), rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(found["label"], model.score(X) > 0.25)
-
-
-def test_what_a_table_s_columns_become(run, exported, tmp_path, rng):
-    rows = [
-        "amount,country,fraud",
-        *(f"{value!r},{'DK' if value > 0 else 'SE'},{int(value > 0.3)}" for value in rng.normal(size=60).tolist()),
-    ]
-    (tmp_path / "p.csv").write_text("\n".join(rows) + "\n")
-    run("train", "-q", tmp_path / "p.csv", tmp_path / "m", "--label-column", "fraud", "--bound", "hinge")
-    told = exported(tmp_path / "m").get_modelmeta().custom_metadata_map
-    assert json.loads(told["features"]) == ["amount", "country=DK", "country=SE"]
-    assert [column["kind"] for column in json.loads(told["table"])] == ["number", "category"]
-    assert json.loads(told["classes"]) == ["0", "1"]
-
-
 @pytest.mark.parametrize("options", [("--features", "rules:20:depth=3"), ("--missing", "indicator")], ids=" ".join)
 def test_a_table_s_own_columns(options, run, exported, tmp_path, rng):
     """Words and dates, missing cells among them, are encoded in the graph; a column may be called as an output is."""
@@ -136,16 +109,6 @@ def test_a_table_s_own_columns(options, run, exported, tmp_path, rng):
     (scores,) = session.run(["score"], {name: values[:, None] for name, values in feeds.items()})
     told = run("predict", "t.csv", "m", cwd=tmp_path).stdout.split()
     np.testing.assert_allclose(scores, np.array(told, dtype=float), rtol=1e-11, atol=1e-11)
-
-
-def test_a_newcomer_s_map_has_no_graph(run, cancer, trained, tmp_path, monkeypatch):
-    pytest.importorskip("onnx")
-    model = trained(cancer, "--bound", "hinge", "--features", "piecewise:4")
-    monkeypatch.delitem(export_onnx._MAPS, "piecewise")
-    done = run("export", model, tmp_path / "x", "--format", "onnx", code=65)
-    assert done.stderr.endswith(
-        "features piecewise:4 has no graph here, linear, logarithms, rules, products, nystroem have: --format json\n"
-    )
 
 
 def test_without_the_package(run, cancer, trained, tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.metrics import average_precision_score
 
 from apsvm import load_model
-from apsvm.cli.options.completion import FeatureMapName
+from apsvm.cli.options.parameters import FEATURES
 from apsvm.data.features import FEATURE_MAPS
 
 #: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
@@ -125,9 +125,9 @@ def test_warm_start(bumps, cancer, run, info, tmp_path):
 
 
 def test_the_shell_completes_maps():
-    offered = [item.value for item in FeatureMapName().shell_complete(None, None, "pi")]
+    offered = [item.value for item in FEATURES.shell_complete(None, None, "pi")]
     assert offered == ["piecewise", "piecewise:4"]
-    assert len(FeatureMapName().shell_complete(None, None, "")) == len(FEATURE_MAPS)
+    assert len(FEATURES.shell_complete(None, None, "")) == len(FEATURE_MAPS)
 
 
 def explained(text):

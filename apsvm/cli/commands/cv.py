@@ -13,13 +13,12 @@ import click
 
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm.cli import training
-from apsvm.cli.options.completion import FeatureMapName, MetricName
 from apsvm.cli.options.config import config_option
-from apsvm.cli.options.parameters import Several
+from apsvm.cli.options.parameters import FEATURES, METRIC, Several
 from apsvm.cli.options.table import TRAINING, files, options
 from apsvm.cli.options.trainers import (
+    LOSS,
     ChosenLoss,
-    LossName,
     TrainersCommand,
     options_of_trainers,
     refuse_options_of_others,
@@ -63,16 +62,16 @@ _COMMON = {
 )  # fmt: skip
 @files("DATA")
 @click.option(
-    "-m", "--metric", metavar="NAME", type=MetricName(), multiple=True, default=("AP",),
+    "-m", "--metric", metavar="NAME", type=METRIC, multiple=True, default=("AP",),
     show_default=f"AP; of queries with grades {training.OF_GRADES['metric']}",
     help="Metric that settings are judged by; may be given more than once: the first one chooses.",
 )  # fmt: skip
 @click.option(
-    "--loss", type=Several(LossName()), default="ap", show_default="ap; of queries with grades ndcg",
+    "--loss", type=Several(LOSS), default="ap", show_default="ap; of queries with grades ndcg",
     help="Losses to try.",
 )  # fmt: skip
 @options("folds", "output", "json", "time_limit", "rivals", "jobs", "seed", *TRAINING,
-         features={"type": Several(FeatureMapName())}, pool={"multiple": True},
+         features={"type": Several(FEATURES)}, pool={"multiple": True},
          threshold={"needs": "output"}, calibrate={"needs": "output"})  # fmt: skip
 @config_option
 @with_read_options

@@ -16,7 +16,7 @@ from apsvm._support.types import JsonDict, JsonObject
 from apsvm.cli import training
 from apsvm.cli.options.config import config_option
 from apsvm.cli.options.table import TRAINING, files, options
-from apsvm.cli.options.trainers import ChosenLoss, LossName, TrainersCommand, planned, refuse_options_of_others
+from apsvm.cli.options.trainers import LOSS, ChosenLoss, TrainersCommand, planned, refuse_options_of_others
 from apsvm.cli.output.progress import Bar, Display
 from apsvm.cli.output.records import model_and_log, open_log, run_record
 from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows, with_read_options
@@ -52,7 +52,7 @@ _COMMON = {
 @click.command(cls=TrainersCommand, common=_COMMON)
 @files("DATA", "[MODEL]")
 @click.option(
-    "--loss", type=LossName(), default="ap", show_default="ap; of queries with grades ndcg",
+    "--loss", type=LOSS, default="ap", show_default="ap; of queries with grades ndcg",
     help="Loss that is optimised. package.module:Name is your own, two arrays in Python.",
 )  # fmt: skip
 @options("one_vs_rest", "threads", "seed", "warm_start", "log", "run_dir", "pool", "threshold", "calibrate",

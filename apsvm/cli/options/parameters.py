@@ -1,11 +1,14 @@
-"""The types of the command line's options: numbers, lists, labels, rules."""
+"""The types of the command line's options: numbers, lists, labels, rules, and names, which the shell completes.
+
+``eval "$(_APSVM_COMPLETE=bash_source apsvm)"`` switches completion on in bash (zsh_source, fish_source likewise).
+"""
 
 from __future__ import annotations
 
 import codecs
 import csv
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 import click
@@ -20,97 +23,57 @@ else:
     ParamType = click.ParamType  # generic in newer versions of click only
 
 
-def plain_float(text: str) -> float:
-    """Like float(), but refuses "1_000" and digits that are not ASCII. Raises ValueError."""
-    if "_" in text or not text.isascii():
-        raise ValueError(f"not a number: {text!r}")
-    return float(text)
+class Parsed(ParamType):
+    """A value that ``parse`` makes of its text; its ValueErrors are click's.
 
-
-class Number(ParamType):
-    """A finite number between bounds (click's own FloatRange lets NaN through)."""
-
-    name = "number"
-
-    def __init__(self, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False) -> None:
-        self.range = Range(low, high, open_low)
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        return self.number(value)
-
-    def number(self, value: object) -> float:
-        """The value, or its text."""
-        try:
-            number = plain_float(str(value))
-        except ValueError:
-            self.fail(f"expected a number, found {value!r}")
-        if not self.range.admits(number):
-            self.fail(f"expected a finite number {self.range}".rstrip() + f", found {value!r}")
-        return number
-
-
-#: A range with more values is an error.
-_MOST_VALUES = 1000
-
-
-class NumberList(ParamType):
-    """One number or several with commas between them, each as ``Number``; ``from:to:log10`` is a range of decades, each
-    value 10 times the one before, ``log2`` of doublings, and so on. ``multiples``: any may be a ``Multiple``."""
-
-    name = "numbers"
+    Parameters
+    ----------
+    name, metavar : shown in help; by default the names
+    names : the names, or forms of names, that help and shell list
+    """
 
     def __init__(
-        self, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False, multiples: bool = False
+        self,
+        name: str,
+        parse: Callable[[str], object],
+        metavar: str | None = None,
+        names: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        self._number = Number(low, high, open_low=open_low)
-        self._multiples = multiples
+        self.name, self._parse, self._metavar, self.names = name, parse, metavar, names
 
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[float | Multiple, ...]:
-        words = value if isinstance(value, tuple) else str(value).split(",")  # a tuple: converted already
-        values: list[float | Multiple] = []
-        for word in words:
-            if isinstance(word, str) and ":" in word:
-                values += self._range(word)
-            else:
-                values.append(self._one(word))
-        return tuple(values)
-
-    def _one(self, word: object) -> float | Multiple:
-        if isinstance(word, Multiple):
-            return word
-        text = word.strip().lower() if isinstance(word, str) else ""
-        if self._multiples and text == "auto":
-            return AUTO_MULTIPLE
-        if not self._multiples:
-            return self._number.number(word)
-        is_multiple = text.endswith("x")
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         try:
-            value = self._number.number(text[:-1] if is_multiple else word)
-        except click.UsageError:
-            expected = f"a finite number {self._number.range}, auto or a multiple such as 10x"
-            self.fail(f"expected {expected}, found {word!r}")
-        return Multiple(value) if is_multiple else value
+            return self._parse(value) if isinstance(value, str) else value
+        except ValueError as error:
+            self.fail(str(error))
 
-    def _range(self, text: str) -> list[float] | list[Multiple]:
-        first, to, *steps = text.split(":")
-        try:
-            base = plain_float(steps[0].strip().lower().removeprefix("log"))
-            if len(steps) != 1 or not steps[0].strip().lower().startswith("log") or not 1.0 < base < math.inf:
-                raise ValueError
-        except (ValueError, IndexError):
-            self.fail(f"expected a range like 0.01:100:log10 or 1:64:log2, found {text!r}")
-        ends = [self._one(end) for end in (first, to)]
-        start, end = (value.factor if isinstance(value, Multiple) else value for value in ends)
-        if isinstance(ends[0], Multiple) != isinstance(ends[1], Multiple) or not 0.0 < start <= end:
-            self.fail(f"expected a range from a number above 0 to one that is not smaller, found {text!r}")
-        count = math.floor((math.log(end) - math.log(start)) / math.log(base) + 1e-9) + 1
-        if count > _MOST_VALUES:
-            self.fail(f"expected a range of at most {_MOST_VALUES} values, found {text!r}")
-        # Rounded as written by hand: 0.3, not 0.30000000000000004.
-        numbers = [float(f"{start * base**at:.12g}") for at in range(count)]
-        return [Multiple(number) for number in numbers] if isinstance(ends[0], Multiple) else numbers
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str | None:
+        return self._metavar or "|".join(self.names()) or None
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        names = map(example_of, self.names())
+        return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
+
+
+#: Example for each placeholder in the form of a name.
+_EXAMPLES = {
+    "@k": "@10",
+    ":k": ":4",
+    ":m": ":300",
+    "(rho)": "(0.8)",
+    "(gain)": "(linear)",
+    "(beta)": "(0.5)",
+    "(graph)": "(adjacent)",
+    "(loss)": "(ap)",
+    "Fβ": "F1",
+}
+
+
+def example_of(form: str) -> str:
+    """A name of this form, with an example for its parameter."""
+    for placeholder, example in _EXAMPLES.items():
+        form = form.replace(placeholder, example)
+    return form
 
 
 class Several(ParamType):
@@ -137,30 +100,80 @@ class Several(ParamType):
         return [CompletionItem(f"{before}{comma}{item.value}") for item in fitting]
 
 
-class Parsed(ParamType):
-    """A value that ``parse`` makes of its text; its ValueErrors are click's.
+def plain_float(text: str) -> float:
+    """Like float(), but refuses "1_000" and digits that are not ASCII. Raises ValueError."""
+    if "_" in text or not text.isascii():
+        raise ValueError(f"not a number: {text!r}")
+    return float(text)
 
-    Parameters
-    ----------
-    name, metavar : shown in help; none: the names
-    names : the forms that the short help lists
-    """
+
+def number(text: str, limits: Range = Range()) -> float:  # noqa: B008  # frozen
+    """The number between bounds (click's own FloatRange lets NaN through). Raises ValueError."""
+    try:
+        value = plain_float(text)
+    except ValueError:
+        raise ValueError(f"expected a number, found {text!r}") from None
+    if not limits.admits(value):
+        raise ValueError(f"expected a finite number {limits}".rstrip() + f", found {text!r}")
+    return value
+
+
+class Number(Parsed):
+    """A finite number between bounds."""
+
+    def __init__(self, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False) -> None:
+        super().__init__("number", lambda text: number(text, Range(low, high, open_low)))
+
+
+#: A range with more values is an error.
+_MOST_VALUES = 1000
+
+
+class NumberList(Parsed):
+    """One number or several with commas between them; ``from:to:log10`` is a range of decades, each value 10 times the
+    one before, ``log2`` of doublings, and so on. ``multiples``: any may be a ``Multiple``."""
 
     def __init__(
-        self, name: str, parse: Callable[[str], object], metavar: str | None = None, names: Sequence[str] = ()
+        self, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False, multiples: bool = False
     ) -> None:
-        self.name, self._parse, self._metavar = name, parse, metavar or "|".join(names) or None
-        if names:
-            self.names = lambda: names
+        super().__init__("numbers", self._several)
+        self._limits, self._multiples = Range(low, high, open_low), multiples
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+    def _several(self, text: str) -> tuple[float | Multiple, ...]:
+        words = text.split(",")
+        return tuple(value for word in words for value in (self._range(word) if ":" in word else [self._one(word)]))
+
+    def _one(self, word: str) -> float | Multiple:
+        text = word.strip().lower()
+        if not self._multiples:
+            return number(word, self._limits)
+        if text == "auto":
+            return AUTO_MULTIPLE
         try:
-            return self._parse(value) if isinstance(value, str) else value
-        except ValueError as error:
-            self.fail(str(error))
+            value = number(text.removesuffix("x"), self._limits)
+        except ValueError:
+            expected = f"a finite number {self._limits}, auto or a multiple such as 10x"
+            raise ValueError(f"expected {expected}, found {word!r}") from None
+        return Multiple(value) if text.endswith("x") else value
 
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str | None:
-        return self._metavar
+    def _range(self, text: str) -> list[float] | list[Multiple]:
+        try:
+            first, to, step = text.split(":")
+            kind, base = step.strip().lower()[:3], plain_float(step.strip()[3:])
+            if kind != "log" or not 1.0 < base < math.inf:
+                raise ValueError
+        except ValueError:
+            raise ValueError(f"expected a range like 0.01:100:log10 or 1:64:log2, found {text!r}") from None
+        ends = [self._one(end) for end in (first, to)]
+        start, end = (value.factor if isinstance(value, Multiple) else value for value in ends)
+        if isinstance(ends[0], Multiple) != isinstance(ends[1], Multiple) or not 0.0 < start <= end:
+            raise ValueError(f"expected a range from a number above 0 to one that is not smaller, found {text!r}")
+        count = math.floor((math.log(end) - math.log(start)) / math.log(base) + 1e-9) + 1
+        if count > _MOST_VALUES:
+            raise ValueError(f"expected a range of at most {_MOST_VALUES} values, found {text!r}")
+        # Rounded as written by hand: 0.3, not 0.30000000000000004.
+        numbers = [float(f"{start * base**at:.12g}") for at in range(count)]
+        return [Multiple(value) for value in numbers] if isinstance(ends[0], Multiple) else numbers
 
 
 def _constant(text: str) -> float | str | None:
@@ -168,20 +181,20 @@ def _constant(text: str) -> float | str | None:
     if word in ("auto", "none"):
         return word if word == "auto" else None
     try:
-        value = Number().number(text)
-        return value if value > 0.0 else None
-    except click.UsageError:
+        value = number(text)
+    except ValueError:
         raise ValueError(f"expected a finite number, auto or none, found {text!r}") from None
+    return value if value > 0.0 else None
 
 
 def _label(text: str) -> float | str:
     try:
-        number = plain_float(text)
+        value = plain_float(text)
     except ValueError:
         return text
-    if not math.isfinite(number):
+    if not math.isfinite(value):
         raise ValueError(f"expected a finite number or a word, found {text!r}")
-    return number
+    return value
 
 
 def _pool(text: str) -> tuple[str, ...]:
@@ -209,6 +222,24 @@ def _encoding(name: str) -> str:
     raise ValueError(f"{name!r} is no encoding of text: utf-8, latin-1, cp1252, utf-16 …")
 
 
+def _feature_map(name: str) -> str:
+    from apsvm.data.features import LINEAR, parsed
+
+    return name if name in ("auto", LINEAR) else str(parsed(name))  # the first two need no slow imports
+
+
+def _feature_maps() -> Iterable[str]:
+    from apsvm.data.features import FEATURE_MAPS
+
+    return FEATURE_MAPS
+
+
+def _metrics() -> Iterable[str]:
+    from apsvm.metrics import METRICS
+
+    return map(example_of, METRICS)
+
+
 #: The value of a constant feature; none or a number that is not positive means no such feature.
 CONSTANT = Parsed("constant", _constant, "NUMBER|auto|none")
 #: A label: a number, or a word of a table's column.
@@ -216,8 +247,12 @@ LABEL = Parsed("label", _label)
 #: Names of pooling functions for bags, with commas between them.
 POOL = Parsed("pool", _pool, "min,mean,max")
 #: A rule for a threshold, as text.
-THRESHOLD = Parsed("rule", _threshold, names=("f1", "fpr=A", "precision=A", "recall=A", "top=K"))
+THRESHOLD = Parsed("rule", _threshold, names=lambda: ("f1", "fpr=A", "precision=A", "recall=A", "top=K"))
 #: Names with commas between them; a name with a comma is in double quotes.
 NAMES = Parsed("name,…", _names, "NAME,…")
 #: The name of an encoding of text.
 ENCODING = Parsed("name", _encoding, "NAME")
+#: The name of a feature map, in full: ``piecewise:4`` of ``piecewise``.
+FEATURES = Parsed("name", _feature_map, names=_feature_maps)
+#: The name of a metric; the code that uses it checks it.
+METRIC = Parsed("name", str, names=_metrics)

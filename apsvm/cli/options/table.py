@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from apsvm._support.types import JsonDict
-from apsvm.cli.options.completion import FeatureMapName, MetricName
-from apsvm.cli.options.parameters import CONSTANT, ENCODING, LABEL, NAMES, POOL, THRESHOLD, Number
+from apsvm.cli.options.parameters import CONSTANT, ENCODING, FEATURES, LABEL, METRIC, NAMES, POOL, THRESHOLD, Number
 from apsvm.data.read_options import MAX_CATEGORIES
 from apsvm.metrics.errors import TIE_RULES
 from apsvm.models.columns import MISSING_RULES
@@ -54,9 +53,9 @@ class Option(click.Option):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         record = super().get_help_record(ctx)
-        if record is None or not isinstance(self.type, MetricName):
+        if record is None or self.type is not METRIC:
             return record
-        return record[0], f"{record[1]} Metrics: {', '.join(self.type.names())}."
+        return record[0], f"{record[1]} Metrics: {', '.join(METRIC.names())}."
 
 
 def _file(flags: str, help: str, metavar: str = "FILE", **more: Any) -> dict[str, Any]:
@@ -143,7 +142,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     "nms": _of("", Number(0.0, 1.0), None, "Leave out a box whose IoU with a better one of its image and class is "
                "above. [default: none]", metavar="IOU", needs="boxes", **_BAGS),
     # Training
-    "features": _of("", FeatureMapName(), "auto", "What is made of the features before they are weighed. linear: "
+    "features": _of("", FEATURES, "auto", "What is made of the features before they are weighed. linear: "
                     "nothing; logarithms: those of long-tailed features beside them; piecewise:K: a broken line each, "
                     "with K knots (4); rules:N:depth=D: the leaves of N trees (400) of depth D (5) that boosting grows "
                     "on the labels; auto: of a table, rules where they rank held-out rows better, else logarithms "
@@ -207,7 +206,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     "runs": _file("--run", "TREC run to evaluate by --qrels; may be given more than once.", multiple=True,
                   needs="qrels"),
     "complete": _flag("", "Queries of the qrels that a run lacks count 0 (trec_eval -c).", needs="qrels"),
-    "metrics": _of("-m --metric", MetricName(), None, "Metric to report; may be given more than once. By default the "
+    "metrics": _of("-m --metric", METRIC, None, "Metric to report; may be given more than once. By default the "
                    "usual ones and the one that the model was trained for. Precision, Recall, Accuracy and F1, F0.5, … "
                    "look at the model's threshold, or 0.", metavar="NAME", multiple=True),
     "ties": _of("", click.Choice([*TIE_RULES, RUN_TIES]), None, "Order of rows of equal score. As one block "

@@ -19,8 +19,7 @@ import click
 from apsvm._support.registry import UnknownNameError
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm.cli.help import HelpfulCommand
-from apsvm.cli.options.completion import MetricName, Named
-from apsvm.cli.options.parameters import Number, NumberList, ParamType, Several
+from apsvm.cli.options.parameters import METRIC, Number, NumberList, ParamType, Parsed, Several
 from apsvm.cli.options.table import Option
 from apsvm.trainers import TRAINERS, known_losses, trainer_of
 from apsvm.trainers.base import AnyTrainer
@@ -70,7 +69,7 @@ class Setting(NamedTuple):
         if about.choices:
             one = click.Choice(list(about.choices))
         elif about.metric:
-            one = MetricName()
+            one = METRIC
         elif self.kind is int:
             low, high = (None if abs(bound) == float("inf") else int(bound) for bound in (limits.low, limits.high))
             one = click.IntRange(low, high)
@@ -148,23 +147,13 @@ class ChosenLoss:
         return self.name
 
 
-class LossName(Named):
-    """The name of a loss, in any case, or package.module:Name of a user's own: a ``ChosenLoss``."""
+def _loss(name: str) -> ChosenLoss:
+    """The loss of this name, in any case, or package.module:Name of a user's own. Raises ValueError."""
+    return ChosenLoss.of(name if ":" in name else name.strip().lower())
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> ChosenLoss:
-        loss = str(value) if ":" in str(value) else str(value).strip().lower()
-        try:
-            return ChosenLoss.of(loss)
-        except UnknownNameError as error:
-            self.fail(str(error))
 
-    @staticmethod
-    def names() -> list[str]:
-        """The losses that are registered."""
-        return list(known_losses())
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        return f"[{'|'.join(known_losses())}|package.module:Name]"
+#: The name of a loss: a ``ChosenLoss``.
+LOSS = Parsed("name", _loss, f"[{'|'.join(known_losses())}|package.module:Name]", known_losses)
 
 
 def option_name(field: dataclasses.Field[object], about: Declared) -> str:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from apsvm.cli.output.decisions import names_of_two, thresholds
-from apsvm.cli.output.export_json import table_of
 from apsvm.cli.shared import BAD_DATA, MISSING, Failure
 from apsvm.data.features.joined import Joined
 from apsvm.data.features.linear import Linear
@@ -26,13 +25,11 @@ from apsvm.data.tables.dates import DECIMALS, YEAR
 from apsvm.models.columns import Column, ColumnKind, DatePart
 from apsvm.models.components import ComponentRanker
 from apsvm.models.linear import LinearRanker
-from apsvm.models.net import NetRanker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import onnx
-    from numpy.typing import NDArray
 
     from apsvm._support.types import AnyArray
     from apsvm.data.features.base import FeatureMap
@@ -72,40 +69,16 @@ def onnx_bytes(model: Model, name: str) -> bytes:
         ]
         graph.rows = graph("Concat", *(_ENCODED[column.kind](graph, column) for column in columns.features), axis=1)
     outputs = _outputs(graph, rankers, several=model.has_classes, name=name)
-    whole = onnx.helper.make_graph(
-        graph.nodes,
-        "apsvm",
-        inputs,
-        [info(output, onnx.TensorProto.INT64 if output == "label" else double, shape) for output, shape in outputs],
-        graph.constants,
-    )
-    result = onnx.helper.make_model(
-        whole,
-        producer_name="apsvm",
-        ir_version=IR,
-        opset_imports=[onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid(_WORDS, OPSET_OF_WORDS)],
-    )
-    onnx.helper.set_model_props(result, _properties(model))
+    made = [info(name, onnx.TensorProto.INT64 if name == "label" else double, shape) for name, shape in outputs]
+    whole = onnx.helper.make_graph(graph.nodes, "apsvm", inputs, made, graph.constants)
+    versions = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid(_WORDS, OPSET_OF_WORDS)]
+    result = onnx.helper.make_model(whole, producer_name="apsvm", ir_version=IR, opset_imports=versions)
+    classes = model.classes.tolist() if model.has_classes else ()
+    names = [model.header.shown_label(label) for label in classes] or names_of_two(model.header)
+    onnx.helper.set_model_props(result, {"classes": json.dumps(names, ensure_ascii=False)})
     onnx.checker.check_model(result)
     content: bytes = result.SerializeToString(deterministic=True)
     return content
-
-
-def _properties(model: Model) -> dict[str, str]:
-    """Metadata of the model as JSON: features, classes, table, threshold."""
-    header = model.header
-    if model.has_classes:
-        classes = [header.shown_label(label) for label in model.classes.tolist()]
-    else:
-        classes = list(names_of_two(header))
-    columns = header.features.columns
-    properties = {
-        "features": model.features(),
-        "classes": classes,
-        "table": None if columns is None else table_of(columns),
-        "threshold": None if header.threshold is None else header.threshold.value,
-    }
-    return {key: json.dumps(value, ensure_ascii=False) for key, value in properties.items() if value is not None}
 
 
 class _Graph:
@@ -192,19 +165,10 @@ def _of_components(graph: _Graph, ranker: ComponentRanker, columns: str) -> str:
     return graph("ReduceMax", each, axes=[1], keepdims=0)
 
 
-def _of_net(graph: _Graph, ranker: NetRanker, columns: str) -> str:
-    values = columns
-    for number, layer in enumerate(ranker.net.layers):
-        inputs = graph("Relu", values) if number else values
-        values = graph("Add", graph("MatMul", inputs, layer.weights.T), layer.bias)
-    return graph("Squeeze", values, np.array([1]))
-
-
 #: The scores (N,) of the columns (N, k), by the kind of ranker.
 _SCORES: dict[str, Callable[[_Graph, Any, str], str]] = {
     LinearRanker.kind: _of_linear,
     ComponentRanker.kind: _of_components,
-    NetRanker.kind: _of_net,
 }
 
 
@@ -356,8 +320,7 @@ def _products(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
 
 
 def _nystroem(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
-    landmarks: NDArray[np.float64] = arrays["landmarks"]
-    z = _standardised(graph, arrays)
+    z, landmarks = _standardised(graph, arrays), arrays["landmarks"]
     squares = graph("ReduceSumSquare", z, axes=[1], keepdims=1)
     squares = graph("Add", squares, np.einsum("ij,ij->i", landmarks, landmarks))
     distances = graph("Max", graph("Sub", squares, graph("MatMul", z, 2.0 * landmarks.T)), 0.0)
