@@ -207,7 +207,7 @@ def test_several_pools_in_front_of_everything(made, run, scored, tmp_path, featu
     assert len(explained) == 40
     assert any(f"max({j})=" in explained[0] for j in (1, 2, 3))
     described = " ".join(run("info", tmp_path / "m").stdout.split())
-    assert "3 features, counted from 1; of each bag their max, min: 6 columns" in described
+    assert "3, counted from 1; of each bag their max, min: 6 columns" in described
     assert json.loads(run("export", tmp_path / "m", "--format", "json").stdout)["pool"] == ["max", "min"]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm._support.shown import printable, shortened
-from apsvm._support.types import JsonDict
+from apsvm._support.types import JsonDict, JsonObject
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import files, options
 from apsvm.cli.reading import columns_in_words, read_any_model
@@ -18,13 +18,12 @@ from apsvm.cli.shared import put
 
 if TYPE_CHECKING:
     from apsvm.models.base import Model
-    from apsvm.models.columns import Columns
-    from apsvm.models.header import Data, Features, Header
+    from apsvm.models.header import Data, Header
 
 #: The width of the names at the left, and of the lines.
 LEFT, WIDTH = 13, 100
-#: Names of features, and columns of a table, that are listed.
-MOST_NAMES, MOST_COLUMNS = 100, 50
+#: Columns of a table that are listed.
+MOST_COLUMNS = 50
 
 
 @click.command(cls=HelpfulCommand)
@@ -62,7 +61,8 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     yield "trainer", header.family
     yield "metric", shortened(header.metric or "")
     yield "labels", meaning(header.labels)
-    yield from _sizes(model)
+    yield "features", _features(model)
+    yield from _weights(model)
     yield from _settings(header)
     selection = {name: value for name, value in (header.selection or {}).items() if not isinstance(value, dict)}
     yield "chosen by", "; ".join(f"{name}: {shown(value)}" for name, value in selection.items())
@@ -81,7 +81,8 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     for skipped in header.classes_skipped:
         yield "left out", f"class {header.shown_label(skipped.label)}: {skipped.reason}"
     if columns is not None:
-        yield "columns", _columns(columns)
+        named = {part: getattr(columns, part) for part in ("label", "qid", "bag", "cost", "id", "missing")}
+        yield "columns", "; ".join(f"{part}: {name}" for part, name in named.items() if name is not None)
         for line in columns_in_words(columns)[:MOST_COLUMNS]:
             yield "", line
     yield "data", _data(header.data)
@@ -90,80 +91,44 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     yield "versions", ", ".join(f"{name} {version}" for name, version in header.versions.items())
 
 
-#: A scaling, in words.
-_SCALES = {
-    "maxabs": "each scaled to a largest magnitude of 1",
-    "standard": "each scaled to a deviation of 1",
-    "l2": "rows divided by their length",
-}
-#: A rule for missing cells, in words.
-_MISSING = {
-    "median": "the median for a number, a feature of their own for words",
-    "zero": "0",
-    "indicator": "the median, and a feature that says so",
-    "refuse": "refused",
-}
-
-
-def _features(features: Features, width: int, columns: int) -> str:
+def _features(model: Model) -> str:
+    """How many features there are, or items, and what is made of them."""
+    features = model.header.features
     first = "" if features.names is not None else f", counted from {0 if features.zero_based else 1}"
     parts = [
-        f"{width // features.columns_of_feature:,} features{first}",
-        "" if features.pool is None else f"of each bag their {', '.join(features.pool)}: {width:,} columns",
-        "" if features.map == "linear" else f"mapped by {features.map} to {columns:,} columns",
-        _SCALES.get(features.scale, ""),
-        "" if features.bias is None else f"a constant feature of {features.bias:g}",
+        f"{model.width // features.columns_of_feature:,}{first}",
+        "" if features.pool is None else f"of each bag their {', '.join(features.pool)}: {model.width:,} columns",
+        "" if features.map == "linear" else f"mapped by {features.map} to {model.n_columns:,} columns",
+        "" if features.scale == "none" else f"scale: {features.scale}",
+        "" if features.bias is None else f"constant feature: {features.bias:g}",
     ]
-    names = features.names or ()
-    listed = f": {', '.join(names[:MOST_NAMES])}{', …' if len(names) > MOST_NAMES else ''}" if names else ""
-    return "; ".join(filter(None, parts)) + listed
+    return "; ".join(filter(None, parts))
 
 
-def _columns(columns: Columns) -> str:
-    """The table's columns other than features, and the rule for missing cells."""
-    named = {part: getattr(columns, part) for part in ("label", "qid", "bag", "cost", "id")}
-    parts = [f"{part}: {name}" for part, name in named.items() if name is not None]
-    return "; ".join([*parts, f"missing cells: {_MISSING[columns.missing]}"])
-
-
-def _sizes(model: Model) -> Iterator[tuple[str, str]]:
-    """Sizes of the model: items, features, layers, weights."""
-    features, summary = model.header.features, model.summary()
-    if model.lists_items:
-        first = 0 if features.zero_based else 1
-        yield "items", f"{model.width:,}, counted from {first}; {summary['factors']} factors each"
-        return
-    yield "features", _features(features, model.width, model.n_columns)
+def _weights(model: Model) -> Iterator[tuple[str, str]]:
+    """Sizes of the parts: components, layers, factors."""
+    summary = model.summary()
+    if "factors" in summary:
+        yield "factors", str(summary["factors"])
     if "units" in summary:
-        *hidden, _ = summary["units"]
-        layers = f"hidden ones of {', '.join(map(str, hidden))} rectified linear units" if hidden else "no hidden one"
-        weights = summary["weights"]
-        yield "layers", f"{layers}; {weights['nonzero']:,} weights are not zero, norm {_norm(weights)}"
-    parts = [part.summary() for part in model.linear_parts()]
+        yield "layers", ", ".join(map(str, summary["units"]))
+    parts = [part.summary() for part in model.linear_parts()] or [summary] * ("weights" in summary)
     for number, part in enumerate(parts, start=1):
-        weights, intercept = part["weights"], part["intercept"]
-        constant = f", constant {intercept:.6g}" if intercept else ""
+        weights: JsonObject = part["weights"]
+        norm = "beyond float64" if weights["norm"] is None else f"{weights['norm']:.6g}"
+        constant = f", constant {part['intercept']:.6g}" if part.get("intercept") else ""
         name = f"component {number}" if len(parts) > 1 else "weights"
-        yield name, f"{weights['nonzero']:,} are not zero, norm {_norm(weights)}{constant}"
-
-
-def _norm(weights: JsonDict) -> str:
-    norm = weights["norm"]
-    return "beyond float64" if norm is None else f"{norm:.6g}"
+        yield name, f"{weights['nonzero']:,} are not zero, norm {norm}{constant}"
 
 
 def _settings(header: Header) -> Iterator[tuple[str, str]]:
     """C, settings that differ from the defaults, and the seed."""
     from apsvm.report.settings import settings_of, shown
 
-    others = {}
-    for name, value in settings_of(header):
-        if name == "C":
-            yield "C", shown(value)
-        else:
-            others[name] = shown(value)
-    others["seed"] = str(header.seed or "")
-    yield "settings", "; ".join(f"{name}: {value}" for name, value in others.items() if value)
+    facts = {name: shown(value) for name, value in settings_of(header)}
+    yield "C", facts.pop("C", "")
+    facts["seed"] = str(header.seed or "")
+    yield "settings", "; ".join(f"{name}: {value}" for name, value in facts.items() if value)
 
 
 def _data(data: Data) -> str:
@@ -183,18 +148,12 @@ def _put_classes(model: Model) -> None:
     from apsvm.cli.output.evaluation import put_table
     from apsvm.trainers.summary import state
 
-    rows: list[dict[str, str]] = []
+    rows: list[list[str]] = [["class", "ended", "C", "gap / C", "positives", "threshold"]]
     for label, header in zip(model.classes.tolist(), model.headers, strict=True):
         C, bounds, positives, threshold = header.C, header.certificate, header.data.positives, header.threshold
-        rows.append(
-            {
-                "class": model.header.shown_label(label),
-                "ended": state(header),
-                "C": "" if C is None else f"{C:.6g}",
-                "gap / C": "" if bounds is None or C is None else f"{bounds.gap / C:.2g}",
-                "positives": "" if positives is None else str(positives),
-                "threshold": "" if threshold is None else f"{threshold.value:.6g}",
-            }
-        )
-    names = [name for name in rows[0] if any(row[name] for row in rows)]
-    put_table([names, *([row[name] or "-" for name in names] for row in rows)], left=len(names))
+        of_C = ["-", "-"] if C is None else [f"{C:.6g}", "-" if bounds is None else f"{bounds.gap / C:.2g}"]
+        above = "-" if threshold is None else f"{threshold.value:.6g}"
+        count = "-" if positives is None else str(positives)
+        rows.append([model.header.shown_label(label), state(header), *of_C, count, above])
+    filled = [at for at, column in enumerate(zip(*rows, strict=True)) if set(column[1:]) != {"-"}]
+    put_table([[row[at] for at in filled] for row in rows], left=len(filled))
