@@ -41,7 +41,7 @@ _DIGEST_LENGTH = 64
 
 
 class ModelError(ValueError):
-    """A file that is not a whole, undamaged apsvm model; the message names the file and what is wrong."""
+    """A file that is not a complete, undamaged apsvm model; the message names the file and the fault."""
 
 
 def member_names(arrays: Iterable[str]) -> list[str]:

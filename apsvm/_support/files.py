@@ -140,7 +140,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _mode_of_output(path: Path) -> int | None:
-    """Type and permissions of the file to be replaced or written in place; None if there is none, or a link to a file.
+    """Type and permissions of the file at ``path``; None for a new file or a link to a file.
 
     Raises
     ------

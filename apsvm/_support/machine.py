@@ -68,7 +68,7 @@ def _memory_of_windows() -> int:
     import struct
 
     answer = ctypes.create_string_buffer(struct.pack("<II7Q", 64, *[0] * 8), 64)
-    library: Any = vars(ctypes)["windll"]  # of Windows alone, as the types say too
+    library: Any = vars(ctypes)["windll"]  # exists on Windows only
     library.kernel32.GlobalMemoryStatusEx(answer)
     return int(struct.unpack("<II7Q", answer.raw)[2])
 

@@ -1,4 +1,4 @@
-"""Names to classes, resolved when first asked for, so that listing the names imports nothing heavy.
+"""Names to classes, imported on first use, so that listing the names imports nothing heavy.
 
 Each folder of parts (losses, oracles, QP backends, metrics) holds one registry: a newcomer adds one file and one line.
 A name may carry a parameter, which its form in the registry shows: ``ndcg@10`` is of the form ``ndcg@k``, ``rbp(0.8)``
@@ -27,7 +27,7 @@ class Spelled(NamedTuple):
 
 
 def spelled(name: str, forms: Iterable[str]) -> Spelled | None:
-    """``name``, in any case, taken apart by the first of the ``forms`` (lower case) that it has; None if it has none.
+    """``name``, in any case, taken apart by the first of the ``forms`` (lower case) that fits; None if none fits.
 
     >>> spelled("nDCG@10", ["ndcg", "ndcg@k"])
     Spelled(form='ndcg@k', parameter='10')
@@ -69,7 +69,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
     Parameters
     ----------
-    kind : what the parts are, for messages ("loss", "oracle", …)
+    kind : name of such a part in messages ("loss", "oracle", …)
     places : name → ``"package.module:Class"``
     """
 

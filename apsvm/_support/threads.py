@@ -26,7 +26,7 @@ def results(
 
     Raises
     ------
-    whatever ``work`` raises
+    any error of ``work``
     """
     if threads == 1:
         yield from map(work, tasks)

@@ -12,7 +12,7 @@ Column: TypeAlias = Any
 #: A dask array or data frame, or a list of delayed parts; and one such part. dask declares no types.
 Collection: TypeAlias = Any
 Part: TypeAlias = Any
-#: A JSON object that has been read, or is to be written.
+#: A JSON object, read or to write.
 JsonObject: TypeAlias = Mapping[str, Any]
 JsonDict: TypeAlias = dict[str, Any]
 #: A seed as scikit-learn takes it.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from apsvm.models.base import Model, Ranker
     from apsvm.trainers.base import Outcome, TrainingSet, Watch
 
-#: Beside X.
+#: Arguments besides X.
 _COLUMNS = ("y", "qid", "sample_weight")
 
 

@@ -187,7 +187,7 @@ class RankingLoss(LossOverRankings):
     def discount_of(self, n: int) -> NDArray[np.float64]:
         """D (n,) float64; raises LossError as ``tables`` does."""
         discount = self._array("discount", n)
-        # Differences of rounded numbers: allow what rounding alone can do.
+        # Differences of rounded numbers: allow for rounding.
         largest = max(float(discount.max(initial=0.0)), -float(discount.min(initial=0.0)))
         slack = 4 * np.finfo(np.float64).eps * largest
         for differences, fault in ((1, "increasing"), (2, "not convex")):

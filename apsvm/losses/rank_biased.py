@@ -2,8 +2,8 @@
 
     Δ = (1 − ρ) Σ_k [ρ^(k−1) − ρ^(k+n_k−1)] = RBP(R*) − RBP(R)
 
-against the best ranking, whose RBP is 1 − ρ^P. The reader goes on from each position with probability ρ. Positions far
-down do not count, since D underflows to 0. Not unimodal: the gain falls in k.
+against the best ranking, whose RBP is 1 − ρ^P. The reader continues from each position with probability ρ. Positions
+far down do not count, since D underflows to 0. Not unimodal: the gain falls in k.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def evaluate_classes(
     classes : (C,) the classes' labels, each once; needed with labels (n,), else 0..C−1 if None
     ties : one of `TIE_RULES`
     groups : (n,) integers in any order, or None
-    thresholds : (C,) scores above them predict the class, as of `evaluate`; None: 0
+    thresholds : (C,) scores above them predict the class, as in `evaluate`; None: 0
 
     The result's counts: `n_rows` n; `n_positives` labels of all rows that are among the classes; `n_groups` C;
     `groups_skipped` classes without both positive and negative rows (in one group); ties summed over the classes.

@@ -27,7 +27,8 @@ from apsvm.solvers.state import not_finite
 
 #: Pairs of steps and gradient changes that are kept.
 MEMORY = 10
-#: A step must gain this share of what the slope promises, and leave at most that share of the slope.
+#: Wolfe conditions: a step must gain at least the first share of the slope's prediction, and leave at most the second
+#: share of the slope.
 GAIN, SLOPE_SHARE = 1e-4, 0.9
 MOST_TRIALS = 40
 #: The first step, relative to the length of w.
@@ -64,7 +65,7 @@ def descend(
 ) -> NDArray[np.float64]:
     """Descends ½‖w‖² + C·r(Xw) from ``w`` (dimension,) until steps gain less than ``enough``.
 
-    curvature : (dimension,) float64 > 0, how much J curves in each weight, up to a factor; None: alike
+    curvature : (dimension,) float64 > 0, curvature of J in each weight, up to a factor; None: equal in all
 
     Raises FloatingPointError if J is not finite at ``w``; later that ends the descent.
     """
@@ -95,9 +96,9 @@ class QuasiNewton(Generic[V]):
     Parameters
     ----------
     function : r
-    w : (dimension,) float64, the start; or that point evaluated, whose vectors are reused
+    w : (dimension,) float64, the start; or an ``Evaluated`` start, whose vectors are reused
     regularisation, C : λ and the weight of r
-    curvature : (dimension,) float64 > 0, how much J curves in each weight, up to a factor; None: alike
+    curvature : (dimension,) float64 > 0, curvature of J in each weight, up to a factor; None: equal in all
     smooth : r is smooth and convex
     on_trial : called after each trial of a search with the step along the direction, J and the slope there
 

@@ -275,7 +275,7 @@ def outcome_of(classes: Sequence[ClassTraining], seconds: float) -> Outcome | No
         as_asked=as_asked,
         interrupted=any(training.stopped for training in classes),
         settings=outcomes[0].settings,
-        # By default each class has a C of its own.
+        # By default each class has another C.
         C=values_of_C.pop() if len(values_of_C) == 1 else None,
         notes=[note],
         seconds={"training": seconds},

@@ -391,7 +391,7 @@ def _inconsistent(ranker: Ranker) -> Iterator[str]:
 
 
 def _epsilon(ranker: Ranker) -> float | None:
-    """Gap that training asked for, as a fraction of C; None if the model does not record it."""
+    """Requested gap of the training, as a fraction of C; None if the model does not record it."""
     epsilon = ranker.header.settings.get("epsilon")
     return float(epsilon) if is_finite_number(epsilon) and epsilon >= 0.0 else None
 

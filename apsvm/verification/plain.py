@@ -273,11 +273,11 @@ def _most_violated_in_two_parts(
     """Most violated n_k, (P,), for scores in descending order; D is convex up to ``split``, K, and again behind it."""
     P, N = positives.size, negatives.size
     place = np.arange(P + N)
-    # Each part's D goes on as a convex one where the other's is: no n within the bounds leads there.
+    # Each part's D is continued as a convex function beyond its own positions, which no n within the bounds reaches.
     drop = discount[split] - discount[split + 1] if split + 1 < P + N else 0.0
     tail = np.where(place < split, discount[split] + (split - place) * drop, discount)
     above = _GradeGains(weights, discount[np.minimum(place, split - 1)], positives, negatives)
-    # From the other end N − n_k of the negatives stand on the same side of a positive.
+    # Counted from the other end, N − n_k negatives precede a positive.
     below = _GradeGains(weights[::-1], tail[::-1], -positives[::-1], -negatives[::-1])
     m = np.arange(min(P, split) + 1)
     room = split - m  # for the negatives above the first m positives; the others have at least as many above them

@@ -6,8 +6,8 @@ For losses over rankings, n rows and the d features that vary,
 
 With few rows for each feature, a long w fits noise, so C must be small. With many, a small C only limits w. Beyond
 ``most`` rows a feature AP hardly depends on it: 100 for the hinge, and 3000 for the tight bound of one list, where
-positives are rare and some are hopeless. On four made tables of 210,000 payments with 30 features, 3000 gives a test AP
-of .216, .120, .039 and .080, and 100 gives .192, .101, .039 and .073.
+positives are rare and some are hopeless. On four generated tables of 210,000 payments with 30 features, 3000 gives a
+test AP of .216, .120, .039 and .080, and 100 gives .192, .101, .039 and .073.
 
 For losses by query, variances are within queries, since only differences between rows of a query matter. Multiplying
 all features by a multiplies this C by 1/a² and leaves the ranking unchanged, as does shifting a feature. The geometric

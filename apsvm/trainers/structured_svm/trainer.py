@@ -115,7 +115,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return self if bound is None or not is_default else self.with_settings(epsilon=OF_COMPARISON[bound])
 
     def _capabilities(self) -> Capabilities:
-        """Capabilities with this loss and these settings; networks have constants of their own."""
+        """Capabilities with this loss and these settings; the layers of a network have their own constants."""
         graded = self.loss.takes_grades and not self.approximates
         capabilities = replace(
             self.capabilities,
@@ -207,7 +207,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
 
     @property
     def leaves_C_of_network_open(self) -> bool:
-        """True if C of a network is to be chosen from a few values."""
+        """True if C of a network must be chosen from a few values."""
         return self.is_network and self.settings.bound == "auto" and self.settings.C == DEFAULT_C
 
     @property
