@@ -427,9 +427,11 @@ class Completion:
         return self._with_threshold(outcome, data)
 
     def _with_threshold(self, outcome: Outcome, data: TrainingSet) -> Outcome:
-        """Adds AP on held-out rows, their scores and the threshold chosen on them. Skipped for grades, several queries,
-        several values of C and losses of the top. With many rows and a single fold there is no threshold: a model of
-        all rows hardly knows its training rows better than others."""
+        """Adds AP on held-out rows without the optimism of the choice, their scores and the threshold chosen on them.
+
+        Skipped for grades, several queries, several values of C and losses of the top. With many rows and a single fold
+        there is no threshold: a model of all rows hardly knows its training rows better than others.
+        """
         trainer, choice = self.trainer, self.choice
         assert isinstance(trainer, StructuredSVMTrainer)
         assert choice is not None
@@ -442,9 +444,14 @@ class Completion:
             return outcome
         if trainer.settings.C != DEFAULT_C and choice.candidates[0].choice["C"] != choice.C[0]:
             return outcome
-        measured = choice.candidates[0].folds
-        folds = [choice.race.scored(measured[fold], 0, fold) for fold in choice.race.folds_of(self.label)]
-        worth = pooled_ap(folds, data.target.relevant)._asdict()
+        race, measured, relevant = choice.race, choice.candidates[0].folds, data.target.relevant
+        folds = [race.scored(measured[fold], 0, fold) for fold in race.folds_of(self.label)]
+        others = [
+            scored if choice.by_others(fold) is measured[fold] else race.scored(choice.by_others(fold), 0, fold)
+            for fold, scored in zip(race.folds_of(self.label), folds, strict=True)
+        ]
+        optimism = pooled_ap(folds, relevant).value - pooled_ap(others, relevant).value
+        worth = pooled_ap(folds, relevant, max(0.0, optimism))._asdict()
         outcome = replace(outcome, details={**outcome.details, "held_out": {"AP": worth, "of": choice.how}})
         is_large = len(data.rows) >= ENOUGH_ROWS_A_FEATURE * data.rows.dimension
         if len(folds) == 1 and is_large:
@@ -452,8 +459,8 @@ class Completion:
         scores = training_scores(outcome, data)
         if not np.isfinite(scores).all():
             return outcome
-        held_out = held_out_scores(folds, scores, data.target.relevant, choice.how)
-        kept = None if choice.race.is_of_parts else held_out
+        held_out = held_out_scores(folds, scores, relevant, choice.how)
+        kept = None if race.is_of_parts else held_out
         return replace(outcome, threshold=threshold_by(held_out), held_out=kept)
 
 

@@ -118,6 +118,15 @@ class Choice:
         losses /= len(self.candidates[0].folds)
         return float(losses.mean()), float(losses.std(ddof=1))
 
+    def by_others(self, fold: int) -> Measured:
+        """Measurement, in a fold, of the candidate with the lowest loss in the other folds."""
+
+        def loss_of_others(one: Candidate) -> float:
+            losses = one.values(LOSS)
+            return math.fsum(losses) - losses[fold]
+
+        return min(self.candidates, key=loss_of_others).folds[fold]
+
     def start(self, label: float | None = None) -> NDArray[np.float64] | None:
         """(dimension,) float64 weights of the chosen candidate on the first fold (of the class ``label``), or None."""
         if self.race is None or not self.candidates or label not in self.race.labels or self.race.relearns:

@@ -10,6 +10,7 @@ import pytest
 from instances import LABELLING_LOSSES, RANKING_LOSSES, TWO_ARRAY_LOSSES
 from judge import definition, loss_of_order
 from over import over
+from sklearn.metrics import average_precision_score
 from trainings import training_set
 
 from apsvm.data.component_rows import scores_of_weights
@@ -423,3 +424,15 @@ def test_a_start_of_two_components_is_gone_on_from_with_both(rng):
     assert np.unique(outcome.w, axis=0).shape[0] == 2
     assert " then " in outcome.details["oracle"]
     assert "choice" not in outcome.details  # components begin by the tight bound
+
+
+def test_ap_of_held_out_rows_is_free_of_the_choice(rng):
+    """Of noise no setting ranks new rows, and the best of several on the held-out rows hardly seems to."""
+    relevant = np.arange(80) < 16
+    by_chance = np.mean([average_precision_score(relevant, rng.random(80)) for _ in range(2000)])
+    values = []
+    for _ in range(30):
+        data = training_set(rng.normal(size=(80, 6)), relevant)
+        (outcome,) = trained(StructuredSVMTrainer("ap", StructuredSettings(threads=1)), data, Watch())
+        values.append(outcome.details["held_out"]["AP"]["value"])
+    assert np.mean(values) < by_chance + 0.03
