@@ -22,13 +22,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Record = JsonObject
-#: More lines than this have no names.
-MOST_NAMED = 12
-#: More lines than this are drawn without their lower bounds.
-MOST_WITH_BOUNDS = 4
+#: More lines than this have no names, and more than this are drawn without their lower bounds.
+MOST_NAMED, MOST_WITH_BOUNDS = 12, 4
 #: Largest value on an axis: the difference of the axis's ends must be finite.
 LARGEST = 1e300
-#: Fewer points than this are all marked; else only isolated ones.
+#: Fewer points than this are marked.
 MARKED = 25
 
 _OBJECTIVE, _DUAL, _GAP = "objective / C", "dual", "duality gap / C"
@@ -75,21 +73,26 @@ class Convergence(Picture):
         ------
         PictureError : no iteration in one, or logs of different kinds
         """
-        lines: dict[str, list[Line]] = {}
-        kinds: dict[str, str] = {}
+        runs: list[tuple[str, Sequence[_Point]]] = []
         with as_written_by_train():
-            runs = [
-                (run if len(logs) > 1 else "", label, points)
-                for run, records in logs.items()
-                for label, points in _by_class(run, records, kinds)
-            ]
-        for series, (run, label, points) in enumerate(runs):
-            name = ", ".join(part for part in (run, "" if label is None else f"class {label:g}") if part)
-            for panel, line in _lines(points, name, series, len(runs)):
-                lines.setdefault(panel, []).append(line)
-        for run, kind in kinds.items():
-            if kind != next(iter(kinds.values())):
-                raise PictureError(f"{run} is of another kind of training than {next(iter(kinds))}: draw them apart")
+            for run, records in logs.items():
+                for label, points in _by_class(run, records).items():
+                    names = (run if len(logs) > 1 else "", "" if label is None else f"class {label:g}")
+                    runs.append((", ".join(filter(None, names)), points))
+        lines: dict[str, list[Line]] = {}
+        for series, (name, points) in enumerate(runs):
+            if _kind(points) != _kind(runs[0][1]):
+                raise PictureError(f"{name} is of another kind of training than {runs[0][0]}: draw them apart")
+            for key in dict.fromkeys(key for _, _, values in points for key in values):
+                is_dual = key == _DUAL
+                alone = {_OBJECTIVE: "primal", _DUAL: "dual"}.get(key, "")
+                line = Line(alone if len(runs) == 1 else "" if is_dual else name, series, is_dual)
+                for steps, seconds, values in points:
+                    line.steps.append(steps)
+                    line.seconds.append(seconds)
+                    line.values.append(values.get(key, np.nan))
+                if not np.isnan(line.values).all() and not (is_dual and len(runs) > MOST_WITH_BOUNDS):
+                    lines.setdefault(_OBJECTIVE if is_dual else key, []).append(line)
         panels = [Panel(label, several, _level(label, logs)) for label, several in lines.items()]
         return cls(panels, "epoch" if _LOSS in lines else "iteration")
 
@@ -108,14 +111,11 @@ class Convergence(Picture):
     def _draw(self, panel: Panel, axes: Axes, against: int) -> None:
         named = len({line.name for line in panel.lines}) <= MOST_NAMED
         for line in panel.lines:
-            known = np.isfinite(line.values)
-            alone = known & ~np.append(False, known[:-1]) & ~np.append(known[1:], False)
             axes.plot(
                 np.clip(line.seconds if against else line.steps, 0.0, LARGEST),
                 np.clip(line.values, -LARGEST, LARGEST),
-                marker="o",
+                marker="o" if len(line.values) < MARKED else "",
                 markersize=2.2,
-                markevery=np.full(known.size, True) if known.size < MARKED else alone,
                 label=line.name if named else "",
                 linestyle=(0, (3, 2)) if line.dashed else dash(line.series),
                 color=colour(line.series),
@@ -127,13 +127,8 @@ class Convergence(Picture):
         if panel.label in _ASKED:
             axes.set_yscale("log")
             powers(axes.yaxis)
-        if against:
-            axes.set_xlabel("seconds")
-            axes.set_xlim(left=0)
-            few_ticks(axes.xaxis)
-        else:
-            axes.set_xlabel(self.step)
-            whole_numbers(axes.xaxis)
+        axes.set_xlabel("seconds" if against else self.step)
+        (few_ticks if against else whole_numbers)(axes.xaxis)
         axes.set_ylabel(panel.label)
 
 
@@ -141,20 +136,22 @@ class Convergence(Picture):
 _Point = tuple[float, float, Mapping[str, float]]
 
 
-def _by_class(
-    run: str, records: Sequence[Record], kinds: dict[str, str]
-) -> list[tuple[float | None, Sequence[_Point]]]:
-    """The points of each class of a log, by its label; the kind of training goes into ``kinds``."""
+def _by_class(run: str, records: Sequence[Record]) -> dict[float | None, Sequence[_Point]]:
+    """The points of each class of a log, by its label."""
     classes: dict[float | None, list[tuple[Record, Mapping[str, float]]]] = {}
     for record in records:
         values = _values(record)
         if values is not None:
-            kinds.setdefault(run, next(iter(values), _OBJECTIVE))
             classes.setdefault(record.get("class"), []).append((record, values))
     if not classes:
         raise PictureError(f"{run}: no iteration in it")
-    ordered = sorted(classes.items(), key=lambda item: (item[0] is not None, item[0]))
-    return [(label, list(_points(of_class))) for label, of_class in ordered]
+    labels = sorted(classes, key=lambda label: (label is not None, label))
+    return {label: list(_points(classes[label])) for label in labels}
+
+
+def _kind(points: Sequence[_Point]) -> str:
+    """The first panel of a training."""
+    return next((key for _, _, values in points for key in values), _OBJECTIVE)
 
 
 def _values(record: Record) -> Mapping[str, float] | None:
@@ -196,22 +193,6 @@ def _points(records: Sequence[tuple[Record, Mapping[str, float]]]) -> Iterator[_
             here, stage = (number, record["seconds"]), this
         if values:
             yield (before[0] + here[0], before[1] + here[1], values)
-
-
-def _lines(points: Sequence[_Point], name: str, series: int, several: int) -> Iterator[tuple[str, Line]]:
-    """Panel and line of each value of one class; lines break between stages."""
-    for key in dict.fromkeys(key for _, _, values in points for key in values):
-        is_dual = key == _DUAL
-        if is_dual and several > MOST_WITH_BOUNDS:
-            continue
-        alone = {_OBJECTIVE: "primal", _DUAL: "dual"}.get(key, "")
-        line = Line(alone if several == 1 else "" if is_dual else name, series, is_dual)
-        for steps, seconds, values in points:
-            line.steps.append(steps)
-            line.seconds.append(seconds)
-            line.values.append(values.get(key, np.nan))
-        if not np.isnan(line.values).all():
-            yield _OBJECTIVE if is_dual else key, line
 
 
 def _level(label: str, logs: Mapping[str, Sequence[Record]]) -> float | None:
