@@ -20,7 +20,7 @@ from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.report.pictures.shapes import Shapes
 from apsvm.report.pictures.top_of_list import TopOfList
 from apsvm.report.run import JudgedRanker, Weights, weights
-from apsvm.report.shapes import NoShapesError, check_curved, pairs_of, shapes, surfaces
+from apsvm.report.shapes import NoShapesError, check_curved, label_of, pairs_of, shapes, surfaces
 
 #: Title of a section.
 DRIVERS = "What drives the score"
@@ -144,7 +144,7 @@ def _curves_of(
     if pairs:
         caption += "; below, what two give together, a dot a row"
     if curves or pairs:
-        yield drawn(Shapes(curves, pairs), caption)
+        yield drawn(Shapes(curves, pairs, label_of(ranker)), caption)
 
 
 def largest(result: Weights, names: list[str]) -> Markup:

@@ -11,7 +11,7 @@ from apsvm._support.types import Matrix
 from apsvm.data.features.additive import part_at
 from apsvm.data.features.base import FeatureMap, Parts
 from apsvm.models.linear import LinearRanker
-from apsvm.report.pictures.shapes import Bars, Shape, Surface
+from apsvm.report.pictures.shapes import GIVES, Bars, Shape, Surface
 
 #: Values per feature: of a curve, besides its bends and steps, and edges of a surface's cells.
 POINTS, CELLS = 200, 50
@@ -89,6 +89,12 @@ def pairs_of(ranker: LinearRanker, of: Iterable[int] | None = None) -> list[int]
         sizes = np.bincount(parts.of_column, np.abs(parts.weights(ranker.coef)), len(parts.features))
         of = np.argsort(-sizes, kind="stable").tolist()
     return [part for part in of if len(parts.features[part]) == 2]
+
+
+def label_of(ranker: LinearRanker) -> str:
+    """The axis of the curves: what a feature gives, alone where several features also give something together."""
+    _, parts = check_curved(ranker)
+    return f"{GIVES} alone" if len(parts.features) > ranker.width else GIVES
 
 
 def _limits(feature_map: FeatureMap, j: int) -> tuple[float, float]:

@@ -129,12 +129,13 @@ def shapes(model: str, label: float | None, output: str) -> None:
 
     The twelve widest are drawn. Of features as they are (the default), bars show the largest weights, each for one unit
     of its feature. With --features piecewise or rules a curve is 0 at the feature's mean; of rules, heat maps below
-    show what two features give together. With --scale l2 the sum is divided by the length of the mapped row.
+    show what two features give together, and what more give together is not drawn. With --scale l2 the sum is divided
+    by the length of the mapped row.
     """
     import numpy as np
 
     from apsvm.report.pictures.shapes import Shapes
-    from apsvm.report.shapes import largest_weights, pairs_of, surfaces, widest
+    from apsvm.report.shapes import label_of, largest_weights, pairs_of, surfaces, widest
 
     with drawing(output, [model], model):
         ranker = one_linear_ranker(read_any_model(model), label, model)
@@ -142,7 +143,7 @@ def shapes(model: str, label: float | None, output: str) -> None:
             picture: Picture = largest_weights(ranker, MOST_SHAPES)
         else:
             pairs = surfaces(ranker, pairs_of(ranker)[:MOST_PAIRS], np.empty((0, ranker.width)))
-            picture = Shapes(widest(ranker, MOST_SHAPES), pairs)
+            picture = Shapes(widest(ranker, MOST_SHAPES), pairs, label_of(ranker))
         write_picture(picture, output)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 #: Label of the axis of curves and of the colour bar.
-_GIVES = "gives to the score"
+GIVES = "gives to the score"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,10 +58,11 @@ class Surface:
 @dataclass(frozen=True)
 class Shapes(Picture):
     """shapes : one panel each, in this order, all of one scale; surfaces : below them heat maps, one panel each, of one
-    scale of colours"""
+    scale of colours; label : of the curves' axis"""
 
     shapes: Sequence[Shape]
     surfaces: Sequence[Surface] = ()
+    label: str = GIVES
 
     def __post_init__(self) -> None:
         if not self.shapes and not self.surfaces:
@@ -99,7 +100,7 @@ class Shapes(Picture):
             axes.locator_params(axis="x", nbins=4)
         for axes in panels[len(self.shapes) :]:
             axes.set_visible(False)
-        figure.supylabel(_GIVES, fontsize=FONT)
+        figure.supylabel(self.label, fontsize=FONT)
 
     def _draw_surfaces(self, figure: FigureBase, size: Size) -> None:
         columns = _columns(self.surfaces, size)
@@ -119,7 +120,7 @@ class Shapes(Picture):
             axes.locator_params(nbins=4)
         for axes in panels[len(self.surfaces) :]:
             axes.set_visible(False)
-        figure.colorbar(mesh, ax=panels.tolist(), label=_GIVES, shrink=0.8)
+        figure.colorbar(mesh, ax=panels.tolist(), label=GIVES, shrink=0.8)
 
 
 @dataclass(frozen=True)
