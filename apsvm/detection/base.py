@@ -22,15 +22,15 @@ class Objects:
 
     Attributes
     ----------
-    images : names (COCO: ids) of the I images, those without objects too, in the order of their files or ids
+    images : names (COCO: ids) of the I images, including those without objects, in the order of their files or ids
     classes : names of the C classes
     of_image, of_class : (m,) int64, 0..I−1 and 0..C−1, of each object
     boxes : (m, 4) float64, xmin, ymin, xmax, ymax
     difficult : (m,) bool, marked as such (VOC)
     crowd : (m,) bool, a region of many objects of the class (COCO)
-    source : the name used in messages
+    source : name in messages
     class_ids : COCO's ids of the classes; empty if the files have none
-    remark : a sentence on what the files say and the figures leave out of account; or ""
+    remark : a sentence on annotations that the figures ignore; or ""
     """
 
     images: tuple[str | int, ...]
@@ -68,10 +68,10 @@ class Detections:
 
     Attributes
     ----------
-    classes : names: the objects' classes, and behind them those that no object has
-    of_image, of_class : (n,) int64, of each detection; images are numbered as the objects' are
+    classes : names of the objects' classes, followed by classes without objects
+    of_image, of_class : (n,) int64, image and class of each detection; images are numbered as in the objects
     boxes : (n, 4) float64, xmin, ymin, xmax, ymax
-    scores : (n,) float64, finite, higher is surer
+    scores : (n,) float64, finite, higher is more certain
     """
 
     classes: tuple[str, ...]

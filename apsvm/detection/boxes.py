@@ -1,13 +1,12 @@
-"""Boxes: how much two overlap, which of many to keep, and whether they are where they should be.
+"""Boxes: overlap of two, non-maximum suppression of many, and a reader.
 
     IoU(a, b) = |a ∩ b| / |a ∪ b|
 
-of boxes (xmin, ymin, xmax, ymax). Two conventions are in use: corners are whole pixels that belong to the box and a
-side is max − min + 1 (the PASCAL VOC devkits), or a side is max − min (COCO).
+of boxes (xmin, ymin, xmax, ymax). There are two conventions. In the PASCAL VOC devkits, corners are whole pixels of the
+box, and a side is max − min + 1. In COCO, a side is max − min.
 
-Non-maximum suppression is greedy: the best box stays, those that overlap it by more than a threshold go, and so on with
-what is left; equal scores in the order given. Strictly more, as in torchvision. O(k·n) for k boxes kept of n in an
-image.
+Non-maximum suppression is greedy: it keeps the best box, drops those with an IoU above the threshold, and repeats with
+the rest, as torchvision does. Equal scores keep their order. O(k·n) for k of n boxes kept in an image.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ def iou(a: Floats, b: Floats, *, inclusive: bool = False, crowd: NDArray[np.bool
     """Intersection over union, pair by pair; 0 where both boxes are empty.
 
     a, b : (..., 4) float64, finite; they are broadcast against each other
-    inclusive : True if the side of a box is max − min + 1
-    crowd : (...) bool, pairs whose b is a crowd: the intersection's share of a (COCO)
+    inclusive : True if a side is max − min + 1
+    crowd : (...) bool, pairs whose b is a crowd; their value is the intersection's share of a (COCO)
     """
     extra = 1.0 if inclusive else 0.0
     sides = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2]) + extra
@@ -48,9 +47,9 @@ def nms(boxes: Floats, scores: Floats, of_image: Counts, *, threshold: float) ->
     """Non-maximum suppression within each image; sides are max − min.
 
     boxes : (n, 4) float64; scores : (n,) float64; of_image : (n,) int64 ≥ 0
-    threshold : a box goes if its IoU with a better one that stays is above
+    threshold : IoU with a better box above which a box is dropped
 
-    Returns (k,) int64, the rows that stay, rising.
+    Returns (k,) int64, the rows kept, ascending.
     """
     order = np.lexsort((-scores, of_image))
     groups = np.split(order, np.flatnonzero(np.diff(of_image[order])) + 1)
@@ -79,11 +78,11 @@ def places_in(scores: Floats, groups: Counts) -> Counts:
 
 
 def read_boxes(path: str | os.PathLike[str], n_rows: int) -> Floats:
-    """The boxes of rows: a line ``xmin ymin xmax ymax`` for each, or a .npy file of that matrix.
+    """Reads the boxes of rows: text with a line ``xmin ymin xmax ymax`` for each, or a .npy matrix.
 
-    n_rows : how many there must be
+    n_rows : expected number of boxes
 
-    Returns (n_rows, 4) float64. Raises DataError with the place of what is wrong, OSError.
+    Returns (n_rows, 4) float64. Raises DataError with the place of the fault, OSError.
     """
     name, content = os.fspath(path), read_bytes(path)
     boxes = _from_npy(name, content) if content.startswith(_NPY) else _from_text(name, content)

@@ -10,7 +10,7 @@ from apsvm._support.files import read_bytes
 from apsvm.data.dataset import DataError
 
 Box = tuple[float, float, float, float]
-#: Coordinates beyond are no pixels, and areas stay far from overflow.
+#: Largest coordinate; areas of such boxes are far from overflow.
 LARGEST = 1e9
 _MOST_SHOWN = 40
 
@@ -32,7 +32,7 @@ def read_lines(path: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def number_of(word: str, what: str, name: str, number: int | str) -> float:
-    """The finite number that a word is. Raises DataError."""
+    """Parses a finite number. Raises DataError."""
     try:
         value = math.nan if "_" in word or not word.isascii() else float(word)
     except ValueError:
@@ -43,7 +43,7 @@ def number_of(word: str, what: str, name: str, number: int | str) -> float:
 
 
 def box_of(words: Sequence[str], name: str, number: int) -> Box:
-    """The box that four words are. Raises DataError."""
+    """Parses a box of four words. Raises DataError."""
     xmin, ymin, xmax, ymax = (
         number_of(word, what, name, number) for word, what in zip(words, ("xmin", "ymin", "xmax", "ymax"), strict=True)
     )
@@ -51,7 +51,7 @@ def box_of(words: Sequence[str], name: str, number: int) -> Box:
 
 
 def checked(box: Box, place: str) -> Box:
-    """The box, if nothing is wrong with it. Raises DataError."""
+    """The box. Raises DataError if it has a fault."""
     wrong = fault(box)
     if wrong is not None:
         raise DataError(f"{place}: {wrong}")
@@ -60,7 +60,7 @@ def checked(box: Box, place: str) -> Box:
 
 def fault(box: Sequence[float]) -> str | None:
     """Fault of a box, as ``expected …, found …``; None if it is valid."""
-    if not all(-LARGEST <= corner <= LARGEST for corner in box):  # NaN is not
+    if not all(-LARGEST <= corner <= LARGEST for corner in box):  # also catches NaN
         return f"expected four finite coordinates, found {shown(box)}"
     if box[2] < box[0] or box[3] < box[1]:
         return f"expected xmin ≤ xmax and ymin ≤ ymax, found {shown(box)}; of x y w h, write x y x+w y+h"
@@ -73,8 +73,8 @@ def shown(box: Iterable[float]) -> str:
 
 
 def files_in(folder: str, suffix: str) -> list[tuple[str, str]]:
-    """Stem and path of the folder's files of this suffix (any case), by name; hidden ones are passed over. Raises
-    DataError if there are none or two have one stem, OSError."""
+    """Stem and path of the folder's files with this suffix (any case), by name, without hidden files. Raises DataError
+    without such files or if two have the same stem, OSError."""
     with os.scandir(folder) as entries:
         names = sorted(
             entry.name

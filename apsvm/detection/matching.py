@@ -1,15 +1,15 @@
 """Matching of detections to objects by the rules of PASCAL VOC and of COCO, within each image and class.
 
-**VOC** (devkits, VOCevaldet.m): each detection looks at the object of highest IoU, the first of equals. If that IoU
-reaches the threshold, the detection is left out if the object is difficult, right if no better detection has looked at
-it, and wrong else, even where a second object overlaps as much.
+**VOC** (devkits, VOCevaldet.m): each detection is compared with the object of highest IoU, the first of equals. If that
+IoU reaches the threshold, the detection is left out if the object is difficult, and right if no better detection had
+this object. Otherwise it is wrong, even if a second object overlaps as much.
 
-**COCO** (pycocotools, cocoeval.py): in the order of their scores each detection takes, of the objects that are not
-taken yet and whose IoU reaches the threshold, the one of highest IoU, the last of equals. Only if there is none it
-takes one that does not count (crowd, which may be taken again and again, or difficult), and is left out.
+**COCO** (pycocotools, cocoeval.py): in the order of scores, each detection takes the free object of highest IoU, the
+last of equals, if its IoU reaches the threshold. Without such an object it may take one that does not count, and is
+left out: a difficult one, or a crowd, which can be taken repeatedly.
 
-Equal scores stand in the order given; COCO's image after image. Cost: O(n + pairs within an image and class); what is
-repeated in Python is the place of a detection in its image, not detections.
+Equal scores keep their order; in COCO, image by image. Cost: O(n + pairs within an image and class). The loop in Python
+runs over ranks within an image, not over detections.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from apsvm.detection.base import Counts, Detections, Flags, Floats, Objects
 from apsvm.detection.boxes import iou, places_in
 
 RIGHT, WRONG, LEFT_OUT = 1, 0, -1
-_AT_ONCE = 1 << 20  # pairs whose IoU is computed at a time
+_AT_ONCE = 1 << 20  # number of pairs whose IoU is computed at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +33,7 @@ class Matches:
     """Result of matching at each of T thresholds.
 
     outcomes : (T, n) int8, `RIGHT`, `WRONG` or `LEFT_OUT`, of each detection
-    found : (T, m) bool, objects that a right detection has found
+    found : (T, m) bool, objects found by a right detection
     """
 
     outcomes: NDArray[np.int8]
@@ -60,8 +60,7 @@ def match_voc(
 ) -> Matches:
     """Matches detections to objects by the rules of PASCAL VOC.
 
-    thresholds : (T,) of IoU; counted : (m,) bool, objects to be found; considered : (n,) bool, detections not left out
-    from the start
+    thresholds : (T,) of IoU; counted : (m,) bool, objects that count; considered : (n,) bool, detections to match
     """
     least = float(thresholds.min())
     parts = _overlapping(objects, detections, considered, least, coco=False)
@@ -97,7 +96,7 @@ def match_coco(
         counts = counted[turn.object]
         may = turn.overlap >= thresholds[:, np.newaxis]
         may &= ~taken[:, turn.object] | objects.crowd[turn.object]
-        # pairs of a detection stand together, the best first
+        # pairs of one detection are adjacent, the best first
         starts = _firsts(turn.detection)
         falling = np.arange(turn.object.size, 0, -1)
         best = np.maximum.reduceat(np.where(may, falling, 0), starts, axis=1)
@@ -109,8 +108,8 @@ def match_coco(
 
 
 def _turns(pairs: _MatchedBoxes, detections: Detections, counted: Flags) -> Iterator[_MatchedBoxes]:
-    """The pairs of the best detection of every image and class, then those of the second best, …; of a detection those
-    with objects that count first, then by falling IoU, then the last object first."""
+    """Yields the pairs of the best detection of every image and class, then those of the second best, …. Pairs of a
+    detection are ordered by: objects that count first, falling IoU, last object first."""
     if not pairs.detection.size:
         return
     with_pairs = np.unique(pairs.detection)
@@ -151,8 +150,7 @@ def _together(parts: Iterable[_MatchedBoxes]) -> _MatchedBoxes:
 def _overlapping(
     objects: Objects, detections: Detections, considered: Flags, least: float, *, coco: bool
 ) -> Iterator[_MatchedBoxes]:
-    """All pairs of one image and class whose IoU is at least ``least``, in the order of the detections, those of some
-    detections at a time."""
+    """Yields blocks of pairs of one image and class whose IoU is at least ``least``, in the order of the detections."""
     n_classes, rows = len(detections.classes), np.flatnonzero(considered)
     of_objects = _groups(objects, n_classes)
     order = np.argsort(of_objects, kind="stable")

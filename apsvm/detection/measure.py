@@ -1,16 +1,16 @@
-"""Average precision of detections: the ranking metrics, with the objects as positives.
+"""Average precision of detections, by the ranking metrics.
 
-The detections of a class over all images are ranked by score. Right ones are the positives' rows; every object that
-none of them found is one more positive, without a position. So precision and recall are those of a `RankingTable`,
-P is the number of objects, and recall ends below 1 where objects are missed:
+The detections of a class over all images are ranked by score. Right detections are positives; each missed object is
+another positive, without a position. So precision and recall are those of a `RankingTable`, P is the number of objects,
+and recall ends below 1 if objects are missed:
 
     AP(voc2010) = Σ_i (R_i − R_{i−1}) · max_{j ≥ i} P_j                    area under the monotone envelope
     AP(voc2007) = (1/11) Σ_{t ∈ {0, .1, …, 1}} max { P_i : R_i ≥ t }
     AP(coco)    = mean over the IoU thresholds .5, .55, …, .95 of (1/101) Σ_{t ∈ {0, .01, …, 1}} max { P_i : R_i ≥ t }
 
 (`metrics.average_precision_voc2010` and `…_voc2007` name the sources; COCO: pycocotools, cocoeval.py.) The mean is over
-the classes with an object that counts; others have no AP. Difficult objects and crowds do not count: what finds them is
-left out.
+the classes with an object that counts; others have no AP. Difficult objects and crowds do not count, and detections of
+them are left out.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from apsvm.metrics.base import Metric, number_in_name
 from apsvm.metrics.errors import MetricError
 from apsvm.metrics.ranking_table import RankingTable
 
-#: As one names them; each but the first takes another IoU threshold in ``@``.
+#: Names of the metrics; all except the first may have another IoU threshold after ``@``.
 FORMS = ("AP(coco)", "AP50", "AP75", "AP(voc2007)", "AP(voc2010)", "AP(coco)@t", "AP(voc2007)@t", "AP(voc2010)@t")
-#: What COCO looks at in an image, of each class.
+#: Number of detections of each class that COCO evaluates in an image.
 COCO_MOST = 100
 _COCO_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10).tolist())
 _USUAL_THRESHOLD = 0.5
@@ -70,9 +70,9 @@ class DetectionMetric:
     """An average precision of detections.
 
     name : canonical
-    rule : ``voc`` or ``coco``, which detection finds which object
+    rule : ``voc`` or ``coco``, the rule of matching
     thresholds : of IoU, rising, in (0, 1]; AP is the mean over them
-    average : what is computed from the ranking, and in words
+    average : the average computed from the ranking, and its description
     """
 
     name: str
@@ -118,10 +118,10 @@ def _threshold(name: str, written: str) -> float:
 class DetectionEvaluation:
     """One metric of a detector.
 
-    ap : (C,) float64, of each of the detections' classes; NaN without an object that counts
-    n_objects, n_detections, n_right : (C,) int64; objects that count, detections looked at, and the right ones among
-        them at the lowest threshold
-    n_left_out : detections that found a difficult object or a crowd, at the lowest threshold
+    ap : (C,) float64, AP of each class; NaN without an object that counts
+    n_objects, n_detections, n_right : (C,) int64; numbers of objects that count, of evaluated detections, and of right
+        ones at the lowest threshold
+    n_left_out : number of detections of a difficult object or a crowd, at the lowest threshold
     """
 
     metric: DetectionMetric
@@ -179,8 +179,8 @@ def evaluate(
 def _average_precision(
     metric: DetectionMetric, objects: Objects, detections: Detections, outcomes: NDArray[np.int8], missed: Flags
 ) -> Floats:
-    """(C,) float64, of rankings by class: the detections that are right or wrong by falling score, equal scores in
-    their order, and behind them, without a position, the objects that none found.
+    """(C,) float64: AP of each class, from right and wrong detections by falling score (equal scores keep their order)
+    and the missed objects, which have no position.
 
     outcomes : (n,) of the detections; missed : (m,) the objects that count and were not found
     """

@@ -1,4 +1,4 @@
-"""Detections as files, which the readers of the same format read back: numbers with as many digits as they need.
+"""Detections as files for the readers of the same format; numbers have as many digits as needed to read back equal.
 
 Each takes rows: images (n,) names, classes (n,) names, scores (n,) float64, boxes (n, 4) float64 (xmin, ymin, xmax,
 ymax).
@@ -14,8 +14,8 @@ from apsvm.detection.base import Floats
 
 
 def voc_results(images: Sequence[str], classes: Sequence[str], scores: Floats, boxes: Floats) -> dict[str, bytes]:
-    """File name → content, a file a class, of lines ``image score xmin ymin xmax ymax``. Raises DataError for names
-    that no such file can hold."""
+    """File name → content, a file for each class, with lines ``image score xmin ymin xmax ymax``. Raises DataError for
+    names that such files cannot hold."""
     lines: dict[str, list[str]] = {}
     rows = zip(images, classes, scores.tolist(), boxes.tolist(), strict=True)
     for image, name, score, box in rows:
@@ -30,8 +30,8 @@ def voc_results(images: Sequence[str], classes: Sequence[str], scores: Floats, b
 
 
 def coco_results(images: Sequence[int | str], classes: Sequence[str], scores: Floats, boxes: Floats) -> bytes:
-    """A JSON list with a line a detection. ``images`` : ids; classes are ids too. Raises DataError for a class that is
-    no whole number."""
+    """A JSON list with a line for each detection. ``images`` and ``classes`` are ids. Raises DataError for a class that
+    is not an integer."""
     results = []
     for image, name, score, box in zip(images, classes, scores.tolist(), boxes.tolist(), strict=True):
         xmin, ymin, xmax, ymax = box

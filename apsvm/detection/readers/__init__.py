@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 
 
 def read_objects(path: str) -> Objects:
-    """Objects: VOC's of a folder, COCO's of a file. Raises DataError with the place of what is wrong, OSError."""
+    """Reads objects: a folder in VOC's format, or a file in COCO's. Raises DataError with the place of the fault,
+    OSError."""
     from apsvm.detection.readers import coco, voc
 
     return voc.read_objects(path) if os.path.isdir(path) else coco.read_objects(path)
 
 
 def read_detections(path: str, objects: Objects, class_names: str | None = None) -> Detections:
-    """Detections in the format of ``objects``. ``class_names`` : for VOC, a file of names, a line each; a class that
-    is a number is a line of it, counted from 0. Raises as `read_objects`."""
+    """Reads detections in the format of ``objects``. ``class_names`` : for VOC, a file with a name on each line; a
+    class given as a number is a line of it, counted from 0. Raises as `read_objects`."""
     from apsvm.detection.readers import coco, voc
 
     return coco.read_detections(path, objects) if objects.class_ids else voc.read_detections(path, objects, class_names)

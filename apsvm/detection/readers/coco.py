@@ -24,7 +24,7 @@ from apsvm.detection.fields import Box, checked
 
 
 def read_objects(path: str) -> Objects:
-    """Raises DataError that names what is wrong, OSError."""
+    """Reads the objects of a file. Raises DataError that names the fault, OSError."""
     content = _load(path)
     if not isinstance(content, Mapping):
         raise DataError(f"{path}: expected an object of images, annotations and categories, found {_kind(content)}")
@@ -39,7 +39,7 @@ def read_objects(path: str) -> Objects:
 
 
 def read_detections(path: str, objects: Objects) -> Detections:
-    """``objects`` say what the ids are. Raises DataError that names what is wrong, OSError."""
+    """Reads detections; their ids are those of ``objects``. Raises DataError that names the fault, OSError."""
     content = _load(path)
     if not isinstance(content, list):
         raise DataError(f"{path}: expected a list of results, found {_kind(content)}")

@@ -28,7 +28,7 @@ _FIELDS = {True: "class, score, xmin, ymin, xmax, ymax", False: "image, score, x
 
 
 def read_objects(path: str) -> Objects:
-    """The classes are in the order of their names. Raises DataError with the line of what is wrong, OSError."""
+    """Reads objects, with classes in the order of their names. Raises DataError with the line of the fault, OSError."""
     images: list[str] = []
     rows: list[tuple[int, str, Box, bool]] = []
     filenames: dict[str, str] = {}

@@ -1,5 +1,5 @@
-"""A small XML file as a tree with line numbers. What could make a small file large is refused: a document type, where
-entities are declared, more than a megabyte, elements nested deeply."""
+"""A small XML file as a tree with line numbers. It refuses files that could expand: with a document type (which may
+declare entities), above one megabyte, or with deeply nested elements."""
 
 from __future__ import annotations
 
