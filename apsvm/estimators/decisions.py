@@ -13,11 +13,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
+from apsvm.metrics.thresholds import ThresholdRule
 from apsvm.models.header import Calibration, Header, Threshold
 from apsvm.selection.calibration import METHODS
 from apsvm.selection.decision import DecisionRule, HeldOutError, check_decision, decide
-from apsvm.selection.thresholds import RULE, with_chosen
 from apsvm.trainers.base import Outcome
 from apsvm.trainers.fitting import Fit
 
@@ -57,14 +56,6 @@ def decided(fit: Fit, outcome: Outcome, header: Header, rule: DecisionRule) -> H
         line, held_out = last_of_half(decision.calibration), decision.threshold.held_out
         decision = replace(decision, threshold=Threshold(value=line, rule="probability", held_out=held_out))
     return decision.header(header)
-
-
-def with_line(header: Header, scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> Header:
-    """The header with a threshold: its own, or that of the highest F1 on the training rows, of these ``scores`` (n,),
-    which are ``relevant`` (n,) or not."""
-    if header.threshold is not None or scores.min() == scores.max():
-        return header
-    return with_chosen(header, choose_threshold(scores, relevant, RULE))
 
 
 def _named(error: HeldOutError, rule: DecisionRule) -> ValueError:

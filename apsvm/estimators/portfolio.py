@@ -15,7 +15,6 @@ from apsvm._support.caller import warn_caller
 from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.labels import LabelOptions, Target, of_two, ordered
 from apsvm.estimators.base import OfQueries
-from apsvm.estimators.decisions import with_line
 from apsvm.estimators.following import logger, training
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.metrics import parse_metric
@@ -24,6 +23,7 @@ from apsvm.models.averages import headers_of
 from apsvm.models.base import Ranker
 from apsvm.models.header import Header
 from apsvm.report.words import members
+from apsvm.selection.thresholds import with_f1_threshold
 from apsvm.trainers.fitting import AUTO, FeatureOptions
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
@@ -217,7 +217,7 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no wei
         return super()._described(replace(header, labels=labels))
 
     def _placed(self, header: Header, model: Ranker, X: Matrix, target: Target) -> Header:
-        return with_line(header, model.score(X), target.relevant)
+        return with_f1_threshold(header, model.score(X), target.relevant)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -19,7 +19,7 @@ from apsvm._support.naming import OBJECTIVES
 from apsvm._support.types import Column, JsonDict
 from apsvm.data.labels import Target
 from apsvm.estimators.base import LinearEstimator
-from apsvm.estimators.decisions import check, decided, decision_rule, least_errors_line, with_line
+from apsvm.estimators.decisions import check, decided, decision_rule, least_errors_line
 from apsvm.estimators.fitted import loaded
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.estimators.parameters import check_number
@@ -27,7 +27,7 @@ from apsvm.models.base import Ranker
 from apsvm.models.header import Bounds, Header, Threshold
 from apsvm.selection.completion import training_scores
 from apsvm.selection.decision import DecisionRule
-from apsvm.selection.thresholds import RULE
+from apsvm.selection.thresholds import RULE, with_f1_threshold
 from apsvm.trainers import unknown_loss
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
 from apsvm.trainers.fitting import AUTO, Fit
@@ -302,7 +302,7 @@ class APSVMClassifier(TwoClasses, _Structured):
             return header if is_loss else replace(header, threshold=None)
         scores = training_scores(outcome, data)
         if not self._moves_line():
-            return with_line(header, scores, relevant)
+            return with_f1_threshold(header, scores, relevant)
         line = least_errors_line(scores, relevant, self._class_weights(relevant))
         return replace(header, threshold=Threshold(value=line, rule="class weights"))
 

@@ -106,9 +106,11 @@ def with_training_threshold(model: Model, dataset: Dataset) -> Model:
     rows, scores = ranked(model, dataset)
     if model.has_classes:
         parts = zip(model.headers, model.classes.tolist(), scores.T, strict=True)
-        return model.with_headers([_decided(header, column, rows.have(label)) for header, label, column in parts])
+        return model.with_headers([with_f1_threshold(header, part, rows.have(label)) for header, label, part in parts])
     target = recall(rows, model.header.labels)
-    return model if is_graded(target) else model.with_header(_decided(model.header, scores, target.relevant))
+    if is_graded(target):
+        return model
+    return model.with_header(with_f1_threshold(model.header, scores, target.relevant))
 
 
 def line_by(scores: NDArray[np.float64], target: Target) -> float:
@@ -122,7 +124,9 @@ def is_graded(target: Target) -> bool:
     return target.grades is not None and distinct(target.grades).size > 2
 
 
-def _decided(header: Header, scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> Header:
+def with_f1_threshold(header: Header, scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> Header:
+    """The header with its threshold, or that of the highest F1 on the training rows, of these ``scores`` (n,), which
+    are ``relevant`` (n,) or not."""
     return header if header.threshold is not None else with_chosen(header, _chosen(scores, relevant))
 
 

@@ -65,26 +65,15 @@ def test_members_of_an_average():
 
 def test_every_kind_of_labels_has_a_meaning():
     many, one = tuple(map(float, range(12))), LabelKind.ONE_LABEL
-    said = [
-        (Labels(positive=1.0, negative=(-1.0,)), ["1 is positive", "-1 negative"]),
-        (Labels(), ["1 is positive"]),
-        (Labels(positive=2.0), ["2 is positive"]),
+    texts = [meaning(Labels(kind=kind)) for kind in LabelKind]
+    assert len({*texts}) == len(LabelKind)
+    for labels, words in (
+        (Labels(positive=2.0, negative=(-1.0,)), ["2 is positive", "-1 negative"]),
         (Labels(names=("ham", "spam")), ["spam against ham"]),
         (Labels(kind=one, positive=8.0, negative=many), ["8 is positive", "(0, 1, 2, 3, 4, 5, 6, 7, …)"]),
-        (Labels(kind=one, positive=8.0, negative=many[:8]), ["8 is positive", "(0, 1, 2, 3, 4, 5, 6, 7)"]),
-        (Labels(kind=one), ["one label is positive"]),
-        (Labels(kind=one, names=("ham", "spam")), ["spam is positive"]),
         (Labels(kind=LabelKind.THRESHOLD, relevant_from=2.5), ["2.5 and above"]),
-        (Labels(kind=LabelKind.THRESHOLD, relevant_above=1.5), ["above 1.5"]),
-        (Labels(kind=LabelKind.GRADES), ["grades"]),
         (Labels(kind=LabelKind.ORDER, relevant_above=1.0, cuts=(0.5, 1.5)), ["3 classes", "above 1 "]),
-        (Labels(kind=LabelKind.ORDER), ["above the lowest"]),
-        (Labels(kind=LabelKind.CLASSES, several=True), ["several"]),
-        (Labels(kind=LabelKind.CLASSES), ["each label in turn"]),
-        (Labels(kind=LabelKind.NONE), ["not looked at"]),
-    ]
-    assert {labels.kind for labels, _ in said} == set(LabelKind)
-    for labels, words in said:
+    ):
         assert all(part in meaning(labels) for part in words), meaning(labels)
 
 
