@@ -234,7 +234,7 @@ def test_another_apsvm_on_a_worker(apsvm, parts, monkeypatch, version, found):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ("train {parts} --scheduler @", 2, "name the MODEL to write"),
+        ("train {parts} --scheduler @", 2, "name the MODEL"),
         ("train - m --scheduler @", 2, "not standard input"),
         ("train nothing-*.svm m --scheduler @", 66, "no file is called nothing-*.svm"),
         ("train {parts} m --scheduler local:none", 2, "expected local:N with N workers, from 1 to 1024"),
