@@ -1,21 +1,21 @@
-"""Rows with scores of models and files, for ``apsvm eval`` and ``apsvm plot pr``."""
+"""Rows with scores of models and files, and their evaluation, for ``apsvm eval``, ``compare``, ``plot pr`` and the
+training rows of ``train``."""
 
 from __future__ import annotations
 
-import codecs
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import click
 
-from apsvm._support.files import read_bytes
-from apsvm.cli.options.parameters import plain_float
+from apsvm._support.types import JsonDict
+from apsvm.cli.options.table import RUN_TIES
 from apsvm.cli.reading import one_ranker, read_rows, rows_for
-from apsvm.cli.shared import BAD_DATA, Failure, reading
+from apsvm.cli.shared import BAD_DATA, Failure, bad_data, reading, say
 from apsvm.data.read_options import ReadOptions
+from apsvm.models.decision import line_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.data.labels import LabelOptions, Target
     from apsvm.metrics import Metric
+    from apsvm.metrics.significance import Difference, System
     from apsvm.models.base import Model
     from apsvm.models.header import Labels, Threshold
 
@@ -101,6 +102,7 @@ def score_data(
     unlabelled: bool = False,
 ) -> Scored:
     """DATA read and scored by every model and file; failures end the command. ``unlabelled``: it needs no labels."""
+    from apsvm.data.matrices import read_scores
     from apsvm.models.columns import NO_FEATURES
 
     label = options.positive_label
@@ -109,7 +111,10 @@ def score_data(
         for path, model in models.items()
     }
     dataset, columns = _scored_by_models(data, models, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
-    files = {path: _read_scores(path) for path in scores}
+    files = {}
+    for path in scores:
+        with reading(path):
+            files[path] = read_scores(path)
     if dataset is None:
         dataset = read_rows(data, read, zero_based=True, any_base=True, model=NO_FEATURES)
     if dataset.bags is not None and not dataset.ignores_bags:
@@ -147,15 +152,9 @@ def _scored_by_models(
     result: Dataset | None = None
     columns: dict[str, NDArray[np.float64]] = {}
     for path, ranker in rankers.items():
-        features = (
-            ranker.zero_based,
-            ranker.width,
-            ranker.header.labels.several,
-            ranker.header.features.pool,
-            ranker.header.latent,
-            ranker.header.features.columns,
-            ranker.header.features.names,
-        )
+        header, of = ranker.header, ranker.header.features
+        base, bags = (ranker.zero_based, ranker.width), (of.pool, header.latent)
+        features = (base, bags, header.labels.several, of.columns, of.names)
         if features not in datasets:
             if datasets and data == "-":
                 raise Failure(
@@ -172,18 +171,181 @@ def _scored_by_models(
     return result, columns
 
 
-def _read_scores(path: str) -> NDArray[np.float64]:
-    """(lines,) float64, a finite number a line."""
+#: Draws of the bootstrap, and random swaps of the test, of one ranking and of queries.
+DRAWS, SWAPS_OF_ROWS, SWAPS_OF_QUERIES = 1_000, 1_000, 10_000
+
+
+@dataclass
+class EvaluatedSystem:
+    """A system and its results, a column of the output.
+
+    Attributes
+    ----------
+    name : the file of its model, scores or run
+    system : its scores and their evaluation
+    ties : the tie rule's name
+    counts : other counts, by name
+    each : unit of the means, if there are any: "query" or "class"
+    unit : unit that has a score: "rows" or "bags"
+    undefined : metrics without a value on these rows that the user did not name
+    thresholds : rows above one are predicted positive; one per class if there are several; set if a metric needs them
+    words : names of queries or classes, by number; empty: the numbers
+    classified : accuracy of ``predict --classify`` with several classes, if requested and each row has one label: the
+        share of rows whose own label has the highest score above its threshold
+    intervals : metric → bootstrap interval
+    against_first : metric → difference from the first entry
+    """
+
+    name: str
+    system: System
+    ties: str
+    counts: Mapping[str, int] = field(default_factory=dict)
+    each: str = "query"
+    unit: str = "rows"
+    undefined: Sequence[str] = ()
+    thresholds: Sequence[Threshold | None] = ()
+    words: Sequence[str] = ()
+    classified: float | None = None
+    intervals: Mapping[str, tuple[float, float]] | None = None
+    against_first: Mapping[str, Difference] | None = None
+
+
+def named_metrics(names: Sequence[str]) -> dict[str, Metric]:
+    """The metrics of these names, by their canonical ones; an unknown one ends the command."""
+    from apsvm.metrics import MetricError
+    from apsvm.metrics.evaluate import parse_metrics
+
+    try:
+        return parse_metrics(names)
+    except MetricError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def of_data(
+    metrics: dict[str, Metric], scored: Scored, ties: str, *, leave_out_undefined: bool
+) -> list[EvaluatedSystem]:
+    """An entry for each of ``scored``'s models and files; failures end the command."""
+    from apsvm.metrics.evaluate import Judgements, number_groups, summarise
+    from apsvm.metrics.significance import System
+
+    dataset = scored.dataset
+    if scored.classes:
+        return [_of_classes(metrics, scored, path, ties) for path in scored.scores]
+    target = scored.target(metrics)
+    entries = []
+    words = () if dataset.table is None else dataset.table.queries
+    for path, scores in scored.scores.items():
+        (threshold,) = scored.thresholds(path)
+        with bad_data(dataset.source):
+            ids, codes = (None, None) if dataset.groups is None else number_groups(dataset.groups, scores.size)
+            rows = Judgements(target.judgements, target.lowest_relevant, codes, ids, threshold=line_of(threshold))
+            result = summarise(metrics, rows.table(scores, ties), ids, ties, leave_out_undefined=leave_out_undefined)
+        undefined = [name for name in metrics if name not in result.values]
+        about: JsonDict = {"undefined": undefined, "words": words, "thresholds": _needed([threshold], metrics)}
+        entries.append(EvaluatedSystem(path, System(scores, rows, result), ties, unit=dataset.unit, **about))
+    return entries
+
+
+def _needed(thresholds: Sequence[Threshold | None], metrics: Mapping[str, Metric]) -> Sequence[Threshold | None]:
+    """The thresholds, if a metric needs them."""
+    return thresholds if any(one.thresholded for one in metrics.values()) else ()
+
+
+def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str) -> EvaluatedSystem:
+    """Every class's own ranking of the rows, column by column of the scores (n, k); classes take the queries' place."""
     import numpy as np
 
-    with reading(path):
-        lines = read_bytes(path).removeprefix(codecs.BOM_UTF8).split(b"\n")
-    lines = lines[:-1] if lines[-1] == b"" else lines
-    scores = np.full(len(lines), np.nan)
-    for at, line in enumerate(lines):
-        with suppress(ValueError):
-            scores[at] = plain_float(line.decode())
-        if not math.isfinite(scores[at]):
-            text, name = line[:40].decode("utf-8", "backslashreplace").strip(), "<stdin>" if path == "-" else path
-            raise Failure(BAD_DATA, f"{name}:{at + 1}: expected one finite number, found {text!r}")
-    return scores
+    from apsvm.metrics.classes import evaluate_classes
+    from apsvm.metrics.evaluate import Judgements
+    from apsvm.metrics.significance import System
+
+    dataset, scores, classes = scored.dataset, scored.scores[path], scored.classes[path]
+    labels = scored.labels(path)
+    thresholds = scored.thresholds(path)
+    with bad_data(dataset.source):
+        result = evaluate_classes(
+            list(metrics.values()), scores, labels, classes, ties,
+            groups=dataset.groups, thresholds=[line_of(threshold) for threshold in thresholds],
+        )  # fmt: skip
+    counts = {"classes_unranked": int(np.setdiff1d(dataset.classes(), classes).size)}
+    words = () if dataset.table is None else dataset.table.columns.label_words
+    system = System(scores, Judgements(labels, codes=dataset.groups), result)
+    entry = EvaluatedSystem(path, system, ties, counts, "class", words=words, thresholds=_needed(thresholds, metrics))
+    if "Accuracy" in metrics and dataset.label_sets is None:
+        answers = np.argmax(scores - [line_of(threshold) for threshold in thresholds], axis=1)
+        entry.classified = float(labels[np.arange(answers.size), answers].mean())
+    return entry
+
+
+def of_runs(
+    metrics: dict[str, Metric], qrels: str, runs: Sequence[str], ties: str, relevant_from: float, *, complete: bool
+) -> list[EvaluatedSystem]:
+    """An entry for each TREC run; failures end the command."""
+    from apsvm.data.trec import join, read_qrels, read_run
+    from apsvm.metrics.evaluate import Judgements, summarise
+    from apsvm.metrics.significance import System
+
+    with reading(qrels):
+        judgements = read_qrels(qrels)
+    entries = []
+    for path in runs:
+        with reading(path):
+            retrieved = read_run(path)
+            run = join(judgements, retrieved, complete=complete)
+        n_retrieved, n_judged = int(run.ranked.sum()), int((run.ranked & run.judged).sum())
+        if run.ties_in_float32:
+            say(
+                f"{retrieved.source}: {run.ties_in_float32:,} documents are ties with the one above in float32, as "
+                "trec_eval reads scores, and not here: its figures may differ"
+            )
+        if n_judged == 0:
+            say(
+                f"none of the {n_retrieved:,} documents that {retrieved.source} retrieved for the queries of "
+                f"{judgements.source} is judged there: do both call documents alike, or are some row numbers?"
+            )
+        rows = Judgements(
+            run.grades, relevant_from, run.codes, run.queries, run.ranked, run.judged,
+            # retrieved documents are predicted relevant
+            threshold=-math.inf,
+        )  # fmt: skip
+        # The rows stand in trec_eval's order.
+        rule = "file" if ties == RUN_TIES else ties
+        result = summarise(metrics, rows.table(run.scores, rule), run.queries, rule, all_groups=True)
+        counts = {
+            "queries_missing": run.missing_queries,
+            "queries_unjudged": run.unjudged_queries,
+            "documents_retrieved": n_retrieved,
+            "documents_unjudged": n_retrieved - n_judged,
+        }
+        entries.append(EvaluatedSystem(path, System(run.scores, rows, result), ties, counts))
+    return entries
+
+
+def add_intervals(entries: Sequence[EvaluatedSystem], metrics: Mapping[str, Metric], confidence: float) -> None:
+    """Bootstrap intervals of every entry."""
+    from apsvm.metrics.significance import intervals
+
+    for entry in entries:
+        entry.intervals = intervals(_defined(metrics, entry), entry.system, confidence, DRAWS, seed=0)
+
+
+def add_differences(
+    entries: Sequence[EvaluatedSystem], metrics: Mapping[str, Metric], confidence: float | None
+) -> None:
+    """Sets each later entry's difference from the first; failures end the command."""
+    from apsvm.metrics.significance import differences
+
+    first = entries[0]
+    how: JsonDict = {"n_swaps": swaps_of(first), "seed": 0, "confidence": confidence, "n_draws": DRAWS}
+    for entry in entries[1:]:
+        with bad_data(f"{first.name} and {entry.name}"):
+            entry.against_first = differences(_defined(metrics, entry), first.system, entry.system, **how)
+
+
+def swaps_of(first: EvaluatedSystem) -> int:
+    """Random swaps that the test tries."""
+    return SWAPS_OF_QUERIES if first.each == "query" and not first.system.is_one_ranking else SWAPS_OF_ROWS
+
+
+def _defined(metrics: Mapping[str, Metric], entry: EvaluatedSystem) -> dict[str, Metric]:
+    return {name: metric for name, metric in metrics.items() if name not in entry.undefined}

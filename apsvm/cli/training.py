@@ -431,8 +431,7 @@ def training_metric(dataset: Dataset, model: Model) -> Iterator[str]:
 def of_training_rows(dataset: Dataset, model: Model) -> Evaluation:
     """The metric that chose the model, or its own, on the training rows, and AP with two classes, as ``apsvm eval``
     computes them; failures end the command."""
-    from apsvm.cli.scored import Scored
-    from apsvm.cli.systems import of_data
+    from apsvm.cli.scored import Scored, of_data
     from apsvm.data.labels import LabelOptions
     from apsvm.metrics import trained_metric
     from apsvm.metrics.evaluate import parse_metrics

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
-from apsvm._support.files import digest_of_file
+from apsvm._support.files import digest_of_file, read_bytes
 from apsvm.data.bags import ids_of_offsets
 from apsvm.data.dataset import DataError, Dataset, LabelSets, one_or_several, parsing
 
@@ -186,8 +186,7 @@ def _label_matrix(array: AnyArray, name: str, n: int, data: str) -> LabelSets:
 
 
 def _lines(name: str) -> list[bytes]:
-    with open(name, "rb") as stream:
-        lines = stream.read().removeprefix(codecs.BOM_UTF8).split(b"\n")
+    lines = read_bytes(name).removeprefix(codecs.BOM_UTF8).split(b"\n")
     if lines[-1] == b"":
         lines.pop()
     return lines
@@ -245,10 +244,16 @@ def _outlined(numbers: NDArray[np.int64]) -> str:
     return f"{numbers.size}, from {numbers[0]} to {numbers[-1]}{where}"
 
 
+def read_scores(path: str) -> NDArray[np.float64]:
+    """(n,) float64 of a .npy file, or of text with a finite number a line; "-" is standard input. Raises DataError,
+    OSError."""
+    return _numbers(path, np.dtype(np.float64))
+
+
 def _numbers(name: str, dtype: np.dtype[np.generic]) -> AnyArray:
     """The numbers of a .npy file, or of text with one a line: finite float64, or int64. Raises DataError, OSError."""
     what = "finite numbers" if dtype.kind == "f" else "integers"
-    if _starts_with(name, NPY_MAGIC):
+    if name != "-" and _starts_with(name, NPY_MAGIC):
         array = _load_npy(name)
         if array.ndim != 1 or array.dtype.kind not in ("fiub" if dtype.kind == "f" else "iu"):
             raise DataError(f"{name}: expected a vector of {what}, found {array.dtype} of shape {array.shape}")
@@ -258,9 +263,9 @@ def _numbers(name: str, dtype: np.dtype[np.generic]) -> AnyArray:
         if dtype.kind == "i" and array.dtype.kind == "u" and (vector < 0).any():
             raise DataError(f"{name}: a number does not fit in 64 bits")
     else:
-        vector = np.array(
-            [_number(line, dtype, f"{name}:{at}") for at, line in enumerate(_lines(name), start=1)], dtype
-        )
+        shown = "<stdin>" if name == "-" else name
+        numbers = [_number(line, dtype, f"{shown}:{at}") for at, line in enumerate(_lines(name), start=1)]
+        vector = np.array(numbers, dtype)
     return vector
 
 

@@ -107,7 +107,7 @@ def test_a_folder_of_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ([FULL + "1 qid:1 1:1\n"], "a0.svm:41:3: expected no qid, as in the rows before (since line 1), found 'qid:1'"),
         ([FULL, FULL + "1 x\n"], "b0.svm:41:3: expected index:value, found 'x'"),
         ([FULL, "# nothing\n"], "b0.svm: expected at least one row, found none"),
-        ([""], "a0.svm: expected at least one row, found none"),
+        ([""], "a0.svm: the file is empty"),
     ],
 )
 def test_bad_files(

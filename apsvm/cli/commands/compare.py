@@ -125,7 +125,7 @@ def _moves_in_words(moved: NDArray[np.int64]) -> str:
 def _put_metrics(scored: Scored, new: Model, top: int) -> bool:
     """Prints the metrics of both models and tests of their differences; True if NEW is worse by its trained metric."""
     from apsvm.cli.output.evaluation import put_summary
-    from apsvm.cli.systems import add_differences, of_data
+    from apsvm.cli.scored import add_differences, of_data
     from apsvm.metrics import trained_metric
     from apsvm.metrics.evaluate import parse_metrics
 

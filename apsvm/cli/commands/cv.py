@@ -28,8 +28,8 @@ from apsvm.cli.options.trainers import (
 from apsvm.cli.output.compared import Results, how_chosen
 from apsvm.cli.output.progress import Bar
 from apsvm.cli.reading import with_read_options
+from apsvm.cli.scored import named_metrics
 from apsvm.cli.shared import BAD_DATA, STOPPED_EARLY, Failure, all_given, bad_data, put, reading, remark, say, writing
-from apsvm.cli.systems import named_metrics
 from apsvm.data.read_options import ReadOptions
 from apsvm.selection.grids import Grid
 

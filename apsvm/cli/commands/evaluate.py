@@ -13,12 +13,12 @@ from apsvm.cli.items import evaluate_items
 from apsvm.cli.options.table import RUN_TIES, files, options
 from apsvm.cli.output.progress import Bar
 from apsvm.cli.reading import how_to_read, read_any_model
+from apsvm.cli.scored import named_metrics
 from apsvm.cli.shared import BAD_DATA, Failure, refuse_if_given, say
-from apsvm.cli.systems import named_metrics
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
-    from apsvm.cli.systems import EvaluatedSystem
+    from apsvm.cli.scored import EvaluatedSystem
     from apsvm.metrics import Metric
     from apsvm.models.base import Model
     from apsvm.models.items import ItemRanker
@@ -102,8 +102,7 @@ def _entries(
     wanted: SimpleNamespace, read: ReadOptions, models: Mapping[str, Model], metrics: dict[str, Metric]
 ) -> list[EvaluatedSystem]:
     """The systems to show side by side; failures end the command."""
-    from apsvm.cli.scored import score_data
-    from apsvm.cli.systems import of_data, of_runs
+    from apsvm.cli.scored import of_data, of_runs, score_data
     from apsvm.data.labels import LabelOptions
 
     if wanted.qrels is not None:
@@ -125,7 +124,7 @@ def _entries(
 def _show(entries: list[EvaluatedSystem], metrics: dict[str, Metric], wanted: SimpleNamespace) -> None:
     """Prints the entries, with intervals and tests if they are requested; failures end the command."""
     from apsvm.cli.output.evaluation import put_each, put_json, put_summary
-    from apsvm.cli.systems import add_differences, add_intervals
+    from apsvm.cli.scored import add_differences, add_intervals
 
     first = entries[0]
     if wanted.per_query and first.each == "class":

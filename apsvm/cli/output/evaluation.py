@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from apsvm._support.shown import as_json, printable
 from apsvm._support.types import JsonDict
+from apsvm.cli.scored import swaps_of
 from apsvm.cli.shared import put
-from apsvm.cli.systems import swaps_of
 from apsvm.models.decision import line_of
 
 if TYPE_CHECKING:
-    from apsvm.cli.systems import EvaluatedSystem
+    from apsvm.cli.scored import EvaluatedSystem
     from apsvm.metrics.significance import Difference
     from apsvm.models.header import Threshold
     from apsvm.trainers.warp.item_factors import ListEvaluation
@@ -183,25 +183,23 @@ def _figure(entry: EvaluatedSystem, name: str) -> str:
 def _comparison(
     a: EvaluatedSystem, b: EvaluatedSystem, differences: Mapping[str, Difference], confidence: float | None
 ) -> Iterator[tuple[str, str]]:
-    """A line per metric: effect, interval and p. If a system lacks queries of the other, also the number of queries
-    tested and the two values there, which differ from the summary's."""
-    with_queries, several = not a.system.is_one_ranking, _PLURAL[a.each]
+    """A line per metric: effect, interval and p, over the queries that both systems have."""
+    with_queries, both = not a.system.is_one_ranking, f", over the {_PLURAL[a.each]} that both have"
     lacking = any(
         d.queries is not None and d.queries < _with_a_value(one, name)
         for name, d in differences.items()
         for one in (a, b)
     )
-    yield f"{b.name} against {a.name}{f', over the {several} that both have' if lacking else ''}", ""
+    yield f"{b.name} against {a.name}{both if lacking else ''}", ""
     interval = [] if confidence is None else [f"{100 * confidence:g} % interval"]
     better = ["better", "worse"] if with_queries else []
-    rows = [["effect", *interval, "p", *better, *([several, "first", "other"] if lacking else [])]]
+    rows = [["effect", *interval, "p", *better]]
     for d in differences.values():
         row = [f"{d.effect:+.6f}"]
         if interval:
             row.append("" if d.low is None or d.high is None else f"[{d.low:+.4f}, {d.high:+.4f}]")
         row.append("-" if d.p is None else f"{d.p:.6f}")
-        row += [str(d.better), str(d.worse)] if with_queries else []
-        rows.append(row + ([str(d.queries), f"{d.of_a:.6f}", f"{d.of_b:.6f}"] if lacking else []))
+        rows.append([*row, *([str(d.better), str(d.worse)] if with_queries else [])])
     yield from zip(["metric", *differences], _aligned(rows, 0), strict=True)
 
 
