@@ -93,7 +93,7 @@ def test_each_class_has_its_own(run, tmp_path, rng):
     assert found[0] == "label"
     assert np.mean(np.array(found[1:]) == labels.astype(str)) > 0.8
     assert run("predict", tmp_path / "d", tmp_path / "m", "--probability", code=65).stderr.endswith(
-        ": it has no probabilities: apsvm train --calibrate auto makes such a model\n"
+        ": it has no probabilities: train --calibrate auto makes them\n"
     )
 
 
@@ -154,7 +154,7 @@ def test_a_model_without(cancer, run, write_rows, tmp_path):
     run("train", "-q", data, model, "--bound", "hinge")
     assert load_any_model(model).header.threshold is None
     for option, what in (
-        ("--classify", "no threshold: apsvm train --threshold f1"),
+        ("--classify", "no threshold: train --threshold f1"),
         ("--probability", "no probabilities"),
     ):
         assert f"{model}: it has {what}" in run("predict", cancer.path, model, option, code=65).stderr

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from apsvm._support.shown import printable
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import files, options
 from apsvm.cli.reading import how_to_read, read_any_model, refuse_swapped, rows_for
@@ -15,7 +14,6 @@ from apsvm.cli.shared import reading, refuse_if_given, refuse_same_file, remark,
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
-    from apsvm.cli.output.lists import RankedRows
     from apsvm.models.base import Model
 
 #: Features that a bare --explain lists.
@@ -148,18 +146,4 @@ def _lines(ranker: Model, data: str, model: str, read: ReadOptions, wanted: Simp
         return list(run_lines(scored))
     if wanted.top is not None:
         return list(best_of_each(scored))
-    return _in_input_order(scored)
-
-
-def _in_input_order(scored: RankedRows) -> list[str]:
-    """A line per row: scores, labels or probabilities, the deciding row of a bag, and reasons."""
-    ranker, wanted, lines = scored.model, scored.options, scored.answers()
-    if ranker.has_classes and wanted.header:
-        label = ["label"] if wanted.classify else []
-        columns = ranker.classes.tolist() if wanted.probability or not wanted.classify else []
-        return ["\t".join([*label, *(printable(ranker.header.shown_label(one)) for one in columns)]), *lines]
-    if wanted.which and scored.rows.deciding is not None:
-        lines = [f"{line}\t{row + 1}" for line, row in zip(lines, scored.rows.deciding.tolist(), strict=True)]
-    if wanted.explain is not None:
-        lines = ["\t".join([line, *why]) for line, why in zip(lines, scored.reasons_in_words(), strict=True)]
-    return lines
+    return list(scored.lines())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from apsvm._support.shown import as_json
 from apsvm._support.types import JsonDict
-from apsvm.cli.output.decisions import names_of_two
+from apsvm.cli.output.lists import names_of_two
 from apsvm.cli.reading import one_ranker
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from apsvm.cli.output.decisions import names_of_two, thresholds
+from apsvm.cli.output.lists import names_of_two, thresholds
 from apsvm.cli.shared import BAD_DATA, MISSING, Failure
 from apsvm.data.features.joined import Joined
 from apsvm.data.features.linear import Linear

@@ -1,4 +1,4 @@
-"""``apsvm predict --top``, ``--html`` and ``--trec-run``: rows in the order of their scores."""
+"""Lines of ``apsvm predict``: scores, labels and probabilities; the best rows (``--top``, ``--html``); a TREC run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from apsvm._support.shown import printable
-from apsvm.cli.output.decisions import answers
 from apsvm.cli.shared import BAD_DATA, Failure, bad_data, reading, say
+from apsvm.models.decision import line_of
+from apsvm.models.header import LabelKind
 
 if TYPE_CHECKING:
     from types import SimpleNamespace
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.data.read_options import ReadOptions
     from apsvm.models.base import Model
+    from apsvm.models.header import Header
     from apsvm.report.first_rows import FirstRows
     from apsvm.report.reasons import Reasons
 
@@ -45,10 +47,36 @@ class RankedRows:
     options: SimpleNamespace
     columns: dict[str, list[str]]
 
+    def lines(self) -> Iterator[str]:
+        """A line per row, in their order: scores, labels or probabilities, a bag's deciding row, and reasons."""
+        model, options, components = self.model, self.options, None
+        if model.has_classes and options.header:
+            classes = [printable(model.header.shown_label(label)) for label in model.classes.tolist()]
+            both = options.probability or not options.classify
+            yield "\t".join([*(["label"] if options.classify else []), *(classes if both else [])])
+        reasons = self.reasons()
+        if reasons is not None and model.components > 1:
+            components = model.leading(self.rows.X).tolist()
+        for at, line in enumerate(self.answers()):
+            cells = [line]
+            if options.which and self.rows.deciding is not None:
+                cells.append(str(self.rows.deciding[at] + 1))
+            if components is not None:
+                cells.append(f"component={components[at] + 1}")
+            yield "\t".join(cells if reasons is None else [*cells, *map(printable, reasons[at].in_words())])
+
     def answers(self) -> list[str]:
-        """The score, label or probability of each row, as text."""
-        options = self.options
-        return answers(self.model, self.scores, self.name, classify=options.classify, probability=options.probability)
+        """The score, label or probabilities of each row, as text. Ends the command if the model has none."""
+        options, columns = self.options, self.scores[None] if self.scores.ndim == 1 else self.scores.T
+        cells = [_labels(self.model, columns, self.name)] if options.classify else []
+        if options.probability:
+            for header, column in zip(self.model.headers, columns, strict=True):
+                if header.calibration is None:
+                    raise Failure(BAD_DATA, f"{self.name}: it has no probabilities: train --calibrate auto makes them")
+                cells.append(list(map(repr, header.calibration.probability(column).tolist())))
+        elif not options.classify:
+            cells += [list(map(repr, column)) for column in columns.tolist()]
+        return ["\t".join(row) for row in zip(*cells, strict=True)]
 
     def reasons(self, which: NDArray[np.int64] | None = None) -> list[Reasons] | None:
         """Reasons for the scores of the rows ``which``, None: all; None if none are requested."""
@@ -60,12 +88,44 @@ class RankedRows:
         with bad_data(f"{self.name}: it does not tell what each feature gave"):
             return list(reasons_of(self.model, rows, self.options.explain))
 
-    def reasons_in_words(self) -> Iterator[list[str]]:
-        """The reasons of each row, and with several components the one they are of."""
-        components = self.model.leading(self.rows.X).tolist() if self.model.components > 1 else None
-        for at, one in enumerate(self.reasons() or ()):
-            component = [] if components is None else [f"component={components[at] + 1}"]
-            yield [*component, *map(printable, one.in_words())]
+
+def _labels(model: Model, columns: NDArray[np.float64], name: str) -> list[str]:
+    """The label of each row. With several classes it is the one with the highest score above its threshold; where rows
+    have several, all above theirs, with commas."""
+    import numpy as np
+
+    lines = thresholds(model.headers)[:, None]
+    shown = [printable(model.header.shown_label(label)) for label in model.classes.tolist()]
+    if model.has_classes and not model.header.labels.several:
+        return [shown[j] for j in np.argmax(columns - lines, axis=0).tolist()]
+    if any(header.threshold is None for header in model.headers):
+        raise Failure(BAD_DATA, f"{name}: it has no threshold: train --threshold f1 chooses one")
+    above = columns > lines
+    if not model.has_classes:
+        negative, positive = names_of_two(model.header)
+        return [positive if is_above else negative for is_above in above[0].tolist()]
+    return [",".join(shown[j] for j in np.flatnonzero(row).tolist()) for row in above.T]
+
+
+def names_of_two(header: Header) -> tuple[str, str]:
+    """Names of the negative and the positive class, as in the data file."""
+    labels = header.labels
+    if labels.names is not None:
+        negative, positive = map(printable, labels.names)
+        return negative, positive
+    if labels.kind not in (LabelKind.BINARY, LabelKind.ONE_LABEL) or labels.positive is None:
+        return "0", "1"
+    positive = printable(header.shown_label(labels.positive))
+    if len(labels.negative) == 1:
+        return printable(header.shown_label(labels.negative[0])), positive
+    return f"not {positive}", positive
+
+
+def thresholds(headers: Sequence[Header]) -> NDArray[np.float64]:
+    """(k,) thresholds of k classes; 0 for a class without one."""
+    import numpy as np
+
+    return np.array([line_of(one.threshold) for one in headers])
 
 
 def shown_columns(path: str, read: ReadOptions, names: Sequence[str]) -> dict[str, list[str]]:
@@ -84,22 +144,22 @@ def shown_columns(path: str, read: ReadOptions, names: Sequence[str]) -> dict[st
 def best_of_each(scored: RankedRows) -> Iterator[str]:
     """Lines of the best rows, best first: name, score or answer, columns of --show, the deciding row of a bag with
     ``--which``, and reasons. Each query has its own list behind its qid, each class behind its label."""
-    model, options = scored.model, scored.options
+    model = scored.model
     if not model.has_classes:
-        is_read = options.explain is not None and not (options.classify or options.probability)
-        yield from _best(scored, _to_be_read(scored.scores) if is_read else scored.answers())
+        yield from _best(scored)
         return
     for label, ranker, scores in zip(model.classes.tolist(), model.rankers(), scored.scores.T, strict=True):
-        of_class = replace(scored, model=ranker, scores=scores)
-        lines = of_class.answers() if options.explain is None else _to_be_read(scores)
-        for line in _best(of_class, lines):
+        for line in _best(replace(scored, model=ranker, scores=scores)):
             yield f"{printable(model.header.shown_label(label))}\t{line}"
 
 
-def _best(scored: RankedRows, lines: Sequence[str]) -> Iterator[str]:
-    first = _first(scored, lines)
+def _best(scored: RankedRows) -> Iterator[str]:
+    options = scored.options
+    # Six digits of a score, like the reasons beside it.
+    is_read = options.explain is not None and not (options.classify or options.probability)
+    first = _first(scored, [f"{score:.6g}" for score in scored.scores.tolist()] if is_read else scored.answers())
     if first.queries is not None:
-        say(f"{scored.rows.source}: the best {scored.options.top} of each query, behind its qid")
+        say(f"{scored.rows.source}: the best {options.top} of each query, behind its qid")
     for at, name in enumerate(first.names):
         query = [] if first.queries is None else [first.queries[at]]
         answer = [] if first.answers is None else [first.answers[at]]
@@ -116,8 +176,8 @@ def _first(scored: RankedRows, answers: Sequence[str] | None, relevant: NDArray[
     order, rank = best_first(rows, scores)
     best, places = order[rank <= options.top], rank[rank <= options.top]
 
-    def of_best(cells: Sequence[str]) -> list[str]:
-        return [cells[row] for row in best.tolist()]
+    def of_best(cells: Sequence[str] | None) -> list[str] | None:
+        return None if cells is None else [cells[row] for row in best.tolist()]
 
     deciding = (best if rows.deciding is None else rows.deciding[best]).tolist()
     columns: dict[str, list[str]] = {name: [cells[row] for row in deciding] for name, cells in scored.columns.items()}
@@ -126,10 +186,10 @@ def _first(scored: RankedRows, answers: Sequence[str] | None, relevant: NDArray[
     queries = names_of_queries(rows)
     return FirstRows(
         places=places,
-        names=of_best(names_of_rows(rows) if queries is None else _documents(rows, scored.path)[0]),
+        names=of_best(names_of_rows(rows) if queries is None else _documents(rows, scored.path)[0]) or [],
         scores=scores[best],
-        queries=None if queries is None else of_best(queries),
-        answers=None if answers is None else of_best(answers),
+        queries=of_best(queries),
+        answers=of_best(answers),
         relevant=None if relevant is None else relevant[best],
         n_relevant=0 if relevant is None else int(relevant.sum()),
         reasons=scored.reasons(best),
@@ -193,11 +253,6 @@ def run_lines(scored: RankedRows) -> Iterator[str]:
             raise Failure(BAD_DATA, f"{rows.source}: a TREC run takes no {what} called {bad!r}: {wanted}")
     for row, place in zip(*(values.tolist() for values in best_first(rows, scores)), strict=True):
         yield f"{queries[row]} Q0 {names[row]} {place} {float(scores[row])!r} {tag}"
-
-
-def _to_be_read(scores: NDArray[np.float64]) -> list[str]:
-    """Scores of six digits, like the reasons in the list."""
-    return [f"{score:.6g}" for score in scores.tolist()]
 
 
 def names_of_queries(rows: Dataset) -> list[str] | None:

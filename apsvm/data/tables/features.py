@@ -56,7 +56,7 @@ def features_of(
     encoded = [encode(table.columns[column.name], column, unusual) for column in columns.features]
     make = _sparse if sum(map(_stored, columns.features)) < _DENSE_FROM * columns.width else _dense
     with np.errstate(over="ignore", under="ignore"):
-        X = make(encoded, columns, dtype)
+        X = make(encoded, columns, dtype) if encoded else np.empty((len(table), 0), dtype)
     if X.dtype != np.float64 and not np.isfinite(X.data if sp.issparse(X) else X).all():
         raise DataError(f"{table.places.source}: a value overflows float32")
     if for_training:
