@@ -16,10 +16,13 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from apsvm._support.files import standard_input
 from apsvm.data.dataset import DataError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 _BLOCK = 2 << 20  # bytes
 
@@ -78,6 +81,28 @@ def _without_mark(blocks: Iterator[bytes]) -> Iterator[bytes]:
             break
     yield head.removeprefix(codecs.BOM_UTF8)
     yield from blocks
+
+
+class BlockStream(io.RawIOBase):
+    """Blocks of bytes, such as the rest of a pipe, as a stream that can be read once."""
+
+    def __init__(self, blocks: Iterator[bytes], name: str) -> None:
+        self._blocks, self.name = blocks, name
+        self._block = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        while not self._block:
+            block = next(self._blocks, None)
+            if block is None:
+                return 0
+            self._block = memoryview(block)
+        size = min(len(self._block), memoryview(buffer).nbytes)
+        memoryview(buffer)[:size] = self._block[:size]
+        self._block = self._block[size:]
+        return size
 
 
 def opened_binary(source: str | os.PathLike[str] | BinaryIO) -> tuple[str, BinaryIO | nullcontext[BinaryIO]]:

@@ -9,14 +9,14 @@ import os
 import re
 import stat
 import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack
 from enum import Enum
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO, cast
 
-from apsvm._support.files import standard_input
+from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.matrices import NPY_MAGIC, NPZ_MAGICS
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
+from apsvm.data.text import COMPRESSED, BlockStream, blocks_of, opened_binary, text_blocks
 
 #: What may stand between the fields of a CSV.
 SEPARATORS = ",\t;|"
@@ -58,31 +58,6 @@ _APART = re.compile(rb"[\s,;|#]")
 _NO_BLANK = re.compile(rb"[\t:,;|#\"]")
 
 
-class Rewound(io.RawIOBase):
-    """A stream that can be read once, with what has been read of it already; closed at its end."""
-
-    def __init__(self, head: bytes, stream: BinaryIO, name: str) -> None:
-        self._head, self._stream, self.name = head, stream, name
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        if self._head:
-            size = len(self._head) if size is None or size < 0 else size
-            result, self._head = self._head[:size], self._head[size:]
-            return result
-        result = self._stream.read(size)
-        if not result and self.name != "<stdin>":
-            self._stream.close()
-        return result
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        content = self.read(memoryview(buffer).nbytes)
-        memoryview(buffer)[: len(content)] = content
-        return len(content)
-
-
 def recognised(source: str | os.PathLike[str]) -> tuple[Kind, str | os.PathLike[str] | BinaryIO]:
     """Format of a file or of standard input ("-"), and the source to read instead: a stream if it can be read only
     once. Raises OSError, and DataError if the source is empty."""
@@ -94,20 +69,26 @@ def recognised(source: str | os.PathLike[str]) -> tuple[Kind, str | os.PathLike[
         if stat.S_ISREG(mode):
             with open(source, "rb") as file:
                 return _kind_of_some(file.read(_HEAD), os.fspath(source)), source
-    stream: BinaryIO = standard_input() if source == "-" else open(source, "rb")  # noqa: SIM115 - closed by Rewound
-    head = b""
-    read = getattr(stream, "read1", stream.read)  # a pipe may be slow: its first line is enough
-    while len(head) < _HEAD and (more := read(_HEAD - len(head))):
-        head += more
-        if b"\n" in more and not _is_blank(head):
-            break
-    name = "<stdin>" if source == "-" else os.fspath(source)
-    return _kind_of_some(head, name), cast(BinaryIO, Rewound(head, stream, name))
+    name, opened = opened_binary(source)
+    with ExitStack() as stack:
+        stream = stack.enter_context(opened)
+        head = b""
+        read = getattr(stream, "read1", stream.read)  # a pipe may be slow: its first line is enough
+        while len(head) < _HEAD and (more := read(_HEAD - len(head))):
+            head += more
+            if b"\n" in more and not _is_blank(head):
+                break
+        kind, closing = _kind_of_some(head, name), stack.pop_all()
+
+    def blocks() -> Iterator[bytes]:
+        with closing:
+            yield head
+            yield from blocks_of(stream, _HEAD, len)
+
+    return kind, cast(BinaryIO, BlockStream(blocks(), name))
 
 
 def _refuse_url(source: str) -> None:
-    from apsvm.data.dataset import DataError
-
     if re.match(r"[a-z][a-z0-9+]+://", source) and not os.path.exists(source):
         fetch = f"curl -L '{source}' | " if source.startswith("http") else ""
         raise DataError(f"{source}: expected a file, found a URL: {fetch}apsvm … - reads what is piped into it")
@@ -115,8 +96,6 @@ def _refuse_url(source: str) -> None:
 
 def _kind_of_some(head: bytes, name: str) -> Kind:
     """``kind_of``, of bytes that there are."""
-    from apsvm.data.dataset import DataError, NoRowsError
-
     if not head:
         raise NoRowsError(f"{name}: the file is empty")
     if _is_blank(head) and len(head) < _HEAD:
@@ -213,9 +192,6 @@ def is_json(text: bytes) -> bool:
 
 def _first_text(head: bytes) -> bytes:
     """The beginning of the text, decompressed; what is damaged is found by who reads it."""
-    from apsvm.data.dataset import DataError
-    from apsvm.data.text import COMPRESSED, text_blocks
-
     if not head.startswith(COMPRESSED):
         return head
     if head.startswith(_ZIP):  # of which the list of its files is at the end

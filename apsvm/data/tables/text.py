@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from threading import Lock
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -26,10 +26,7 @@ from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.cells import MISSING_WORDS, Cells, Places, Table, array_of_floats, floats_of, shown
 from apsvm.data.tables.kinds import SEPARATORS
-from apsvm.data.text import text_blocks
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
+from apsvm.data.text import BlockStream, text_blocks
 
 #: Bytes looked at before anything is parsed, and the rows among them.
 HEAD = 1 << 19
@@ -301,34 +298,17 @@ def not_utf8(byte: int) -> str:
     return f"expected UTF-8, found the byte 0x{byte:02x}; --encoding names another (latin-1, cp1252, …)"
 
 
-class _Body(io.RawIOBase):
+class _Body(BlockStream):
     """The rows of a table as a stream of UTF-8 whose lines are counted. Raises DataError for what is no text."""
 
     def __init__(self, blocks: Iterator[bytes], name: str, first_line: int) -> None:
-        self._blocks, self._name, self._first_line = blocks, name, first_line
-        self._block, self._cut, self._ends_in_line = b"", b"", False
+        super().__init__(chain.from_iterable(map(self._checked, chain(blocks, (None,)))), name)
+        self._first_line, self._cut, self._ends_in_line = first_line, b"", False
         self.lines = self.quotes = 0
 
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        while not self._block:
-            block = next(self._blocks, None)
-            if block is None and not self._cut:
-                return b""
-            self._block = self._checked(self._cut + (block or b""), is_last=block is None)
-        size = len(self._block) if size is None or size < 0 else size
-        result, self._block = self._block[:size], self._block[size:]
-        return result
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        content = self.read(memoryview(buffer).nbytes)
-        memoryview(buffer)[: len(content)] = content
-        return len(content)
-
-    def _checked(self, block: bytes, *, is_last: bool) -> bytes:
-        self._cut = b""
+    def _checked(self, block: bytes | None) -> Iterator[bytes]:
+        """A block, up to its last whole character; None: the last one."""
+        is_last, block, self._cut = block is None, self._cut + (block or b""), b""
         wrong, problem = block.find(b"\0"), "found a NUL byte: expected text"
         if not block.isascii():
             try:
@@ -338,12 +318,12 @@ class _Body(io.RawIOBase):
                 if not 0 <= wrong < error.start:
                     wrong, problem = error.start, not_utf8(block[error.start])
         if wrong >= 0:
-            raise DataError(f"{self._name}:{self._first_line + self.lines + block[:wrong].count(10)}: {problem}")
+            raise DataError(f"{self.name}:{self._first_line + self.lines + block[:wrong].count(10)}: {problem}")
         end = b"\n" if b"\n" in block else b"\r"
         self.lines += block.count(end)
         self.quotes += block.count(b'"')
         self._ends_in_line = not block.endswith(end) if block else self._ends_in_line
-        return block
+        yield block
 
     @property
     def rows(self) -> int:
