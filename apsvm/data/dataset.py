@@ -32,11 +32,10 @@ class NoRowsError(DataError):
 
 @contextmanager
 def parsing(name: str, what: str) -> Iterator[None]:
-    """Turns what a library raises for a damaged file, which may be anything, into a DataError."""
+    """Turns what a library raises for a damaged file, which may be anything, into a DataError. Only calls of libraries
+    stand within: an error of this package is not one of the file."""
     try:
         yield
-    except DataError:
-        raise
     except Exception as error:
         why = shortened(" ".join(str(error).split()))  # some of them have more than a line
         raise DataError(f"{name}: not {what} that is read here ({type(error).__name__}: {why})") from None

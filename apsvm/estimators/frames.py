@@ -157,6 +157,8 @@ def _arrow(frame: Any) -> tuple[Any, list[str]]:
     """The frame as a table of Arrow, and its columns of objects that are texts here. Raises DataError."""
     import pyarrow
 
+    from apsvm.data.tables.arrow import array_of_words
+
     if hasattr(frame, "to_arrow"):
         return frame.to_arrow(), []
     arrays, text = [], list[str]()
@@ -171,21 +173,9 @@ def _arrow(frame: Any) -> tuple[Any, list[str]]:
                 f"{_SOURCE}: column {name!r}: a word has half of a surrogate pair, which is no text"
             ) from None
         except (pyarrow.ArrowException, ValueError, TypeError, OverflowError) as error:
-            values = _texts(column)
-            if values is None:
+            values = [None if missing else value for value, missing in zip(column, column.isna(), strict=True)]
+            if not all(isinstance(value, str | bool | int | float | np.number | np.bool_ | None) for value in values):
                 raise DataError(f"{_SOURCE}: column {name!r}: expected numbers, words or dates ({error})") from None
-            arrays.append(pyarrow.array(values))
+            arrays.append(array_of_words(values))
             text.append(str(name))
     return pyarrow.table(arrays, names=[str(name) for name in frame.columns]), text
-
-
-def _texts(column: Any) -> list[str | None] | None:
-    """Numbers and words of one column, as words; None where it has other things."""
-    from apsvm.data.tables.arrow import word_of_value
-
-    values: list[str | None] = []
-    for value, is_missing in zip(column.tolist(), column.isna().tolist(), strict=True):
-        if not isinstance(value, str | bool | int | float | np.number | np.bool_) and not is_missing:
-            return None
-        values.append(None if is_missing else word_of_value(value))
-    return values

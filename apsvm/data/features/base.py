@@ -95,9 +95,9 @@ class FeatureMap(ABC):
     def names(self, features: Sequence[str]) -> list[str]:
         """Names (n_out,) of the columns, given the names ``features`` (n_in,) of the features."""
 
-    @abstractmethod
     def arrays(self) -> dict[str, AnyArray]:
         """All that makes it, float64 or int64, by the names in ``members``; ``of_arrays`` makes an equal map."""
+        return {name: getattr(self, name) for name in self.members}
 
     @classmethod
     @abstractmethod

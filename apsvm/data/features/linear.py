@@ -48,9 +48,6 @@ class Linear(AdditiveMap):
     def sources(self) -> NDArray[np.int64]:
         return np.arange(self.width, dtype=np.int64)
 
-    def arrays(self) -> dict[str, AnyArray]:
-        return {}
-
     @classmethod
     def of_arrays(cls, n_in: int, parameter: Parameter, arrays: Mapping[str, AnyArray]) -> Self:
         return cls(n_in)

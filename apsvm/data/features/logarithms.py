@@ -89,9 +89,6 @@ class Logarithms(AdditiveMap):
     def sources(self) -> NDArray[np.int64]:
         return np.concatenate([np.arange(self.width, dtype=np.int64), self.tailed])
 
-    def arrays(self) -> dict[str, AnyArray]:
-        return {"tailed": self.tailed, "origins": self.origins, "units": self.units}
-
     @classmethod
     def of_arrays(cls, n_in: int, parameter: Parameter, arrays: Mapping[str, AnyArray]) -> Self:
         tailed = checked(arrays, "tailed", np.int64, (None,))

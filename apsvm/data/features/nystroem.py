@@ -86,9 +86,6 @@ class Nystroem(FeatureMap):
     def names(self, features: Sequence[str]) -> list[str]:
         return [f"landmark {number}" for number in range(1, self.n_out + 1)]
 
-    def arrays(self) -> dict[str, AnyArray]:
-        return {name: getattr(self, name) for name in self.members}
-
     @classmethod
     def of_arrays(cls, n_in: int, parameter: Parameter, arrays: Mapping[str, AnyArray]) -> Self:
         centre, deviation = (checked(arrays, name, np.float64, (n_in,)) for name in ("centre", "deviation"))

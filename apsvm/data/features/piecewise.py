@@ -144,9 +144,6 @@ class Piecewise(AdditiveMap):
     def limits(self, j: int) -> tuple[float, float]:
         return float(self.ranges[0, j]), float(self.ranges[2, j])
 
-    def arrays(self) -> dict[str, AnyArray]:
-        return {"knots": self.knots, "starts": self.starts, "ranges": self.ranges}
-
     @classmethod
     def of_arrays(cls, n_in: int, parameter: Parameter, arrays: Mapping[str, AnyArray]) -> Self:
         knots = checked(arrays, "knots", np.float64, (None,))

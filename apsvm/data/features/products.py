@@ -79,9 +79,6 @@ class Products(FeatureMap):
     def typical(self) -> NDArray[np.float64]:
         return self.centre
 
-    def arrays(self) -> dict[str, AnyArray]:
-        return {"centre": self.centre, "deviation": self.deviation}
-
     @classmethod
     def of_arrays(cls, n_in: int, parameter: Parameter, arrays: Mapping[str, AnyArray]) -> Self:
         centre, deviation = (checked(arrays, name, np.float64, (n_in,)) for name in cls.members)

@@ -39,8 +39,7 @@ def table_of_arrow(stream: BinaryIO, kind: Kind, name: str, choose: Choosing, op
         columns, first = columns_of_sheet(stream, name, options.sheet, options.skip_lines)
         places = Places((name,), firsts=(first,))
     else:
-        with parsing(name, kind.value):
-            return _table_of_columns(stream, kind, name, choose)
+        return _table_of_columns(stream, kind, name, choose)
     arrays = {}
     for column in choose(name, list(columns), ())[0]:
         cells = columns[column]
@@ -83,31 +82,34 @@ def _checked(columns: dict[str, Any], places: Places, text: Sequence[str], strin
 
 def _table_of_columns(stream: BinaryIO, kind: Kind, name: str, choose: Choosing) -> Table:
     """Table of a Parquet or Arrow file."""
-    if kind is Kind.PARQUET:
-        from pyarrow import parquet
+    with parsing(name, kind.value):
+        if kind is Kind.PARQUET:
+            from pyarrow import parquet
 
-        schema = parquet.read_schema(stream)
-        stream.seek(0)
-        kept, _ = choose(name, different_names(schema.names, name), _index_of(schema))
-        strings = [column for column in kept if is_string(schema.field(column).type)]
-        # As dictionaries: a text that is there a million times is unpacked once.
-        file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_BUFFER, read_dictionary=strings)
-        table = file.read(columns=kept)
-        table.validate(full=True)
-        return _checked({column: table[column] for column in kept}, Places((name,)), [], strings)
+            schema = parquet.read_schema(stream)
+            stream.seek(0)
+        else:
+            whole = _arrow_file(stream)
+            schema = whole.schema
+    kept, _ = choose(name, different_names(schema.names, name), _index_of(schema))
+    strings = [column for column in kept if kind is Kind.PARQUET and is_string(schema.field(column).type)]
+    with parsing(name, kind.value):
+        if kind is Kind.PARQUET:
+            # As dictionaries: a text that is there a million times is unpacked once.
+            file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_BUFFER, read_dictionary=strings)
+            whole = file.read(columns=kept)
+        whole.validate(full=True)
+    return _checked({column: whole[column] for column in kept}, Places((name,)), [], strings)
+
+
+def _arrow_file(stream: BinaryIO) -> Any:
     from pyarrow import feather, ipc
 
     magic = stream.read(6)
     stream.seek(0)
     if magic.startswith(b"\xff\xff\xff\xff"):
-        table = ipc.open_stream(stream).read_all()
-    elif magic.startswith(b"ARROW1"):
-        table = ipc.open_file(stream).read_all()
-    else:
-        table = feather.read_table(stream)
-    table.validate(full=True)
-    kept, _ = choose(name, different_names(table.column_names, name), _index_of(table.schema))
-    return _checked({column: table[column] for column in kept}, Places((name,)), [])
+        return ipc.open_stream(stream).read_all()
+    return ipc.open_file(stream).read_all() if magic.startswith(b"ARROW1") else feather.read_table(stream)
 
 
 def _index_of(schema: Any) -> list[str]:
@@ -219,8 +221,7 @@ def array_of(values: Sequence[Any], column: str, text: list[str]) -> Any:
     types = {type(value) for value in values if value is not None}
     if (types and not (types <= {int, float} or len(types) == 1)) or (types & {str} and any(map(_is_digits, values))):
         text.append(column)
-        values = [value if value is None or isinstance(value, str) else word_of_value(value) for value in values]
-        return pyarrow.chunked_array([pyarrow.array(values, pyarrow.string())])
+        return pyarrow.chunked_array([array_of_words(values)])
     if types == {int, float}:
         values = [None if value is None else float(value) for value in values]
     return pyarrow.chunked_array([pyarrow.array(values)])
@@ -231,10 +232,14 @@ def _is_digits(value: object) -> bool:
     return isinstance(value, str) and len(value) >= 19 and value.lstrip("-").isdigit()
 
 
-def word_of_value(value: object) -> str:
-    """A number, truth value or date as CSV would have it."""
+def array_of_words(values: Sequence[Any]) -> Any:
+    """Words, and numbers, truth values and dates as CSV would have them, as an array."""
+    import pyarrow
+
+    return pyarrow.array([value if value is None else _word_of(value) for value in values], pyarrow.string())
+
+
+def _word_of(value: object) -> str:
     if isinstance(value, float) and abs(value) < _EXACT:
         return text_of(value)
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value)).lower()
-    return str(value)
+    return str(value).lower() if isinstance(value, bool | np.bool_) else str(value)

@@ -32,6 +32,8 @@ _WITH_ZEROS = re.compile(r"(-?(?:0|[1-9][0-9]*))(\.[0-9]*?)0*")
 #: Digits that a code of 16 or more may have: longer integers are numbers too large for 64 bits.
 _LONGEST_CODE = 20
 _BLANKS = " \t"
+#: Rows among which the names of columns are looked for, where a title may stand above them.
+_ROWS_OF_TITLES = 21
 #: How many of a unit of durations are a second.
 _A_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
@@ -480,6 +482,18 @@ def quoted(name: str) -> str:
 def leaving_out(name: str) -> str:
     """Advice that leaves the column out, in the caller's syntax (command or Python)."""
     return advice(f"--drop {quoted(name)}", "leave it out of X")
+
+
+def refuse_title(are_filled: Sequence[Sequence[bool]], place: str, first: int) -> None:
+    """Raises DataError where the first row, number ``first``, has one filled cell, and a row below it the names."""
+    filled = [sum(row) for row in are_filled[:_ROWS_OF_TITLES]]
+    most = max(filled)
+    if filled[0] == 1 and most > 2:
+        at = next(at for at, count in enumerate(filled) if count > most // 2)
+        raise DataError(
+            f"{place} {first} has one filled cell of {max(map(len, are_filled))}, {place.rpartition(' ')[2]} "
+            f"{first + at} {filled[at]}: --skip-lines {first + at - 1} begins with the names there"
+        )
 
 
 def different_names(names: Sequence[str], source: str) -> Sequence[str]:

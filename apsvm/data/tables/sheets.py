@@ -6,7 +6,7 @@ import zipfile
 from typing import Any, BinaryIO
 
 from apsvm.data.dataset import DataError, NoRowsError, parsing
-from apsvm.data.tables.cells import different_names
+from apsvm.data.tables.cells import different_names, refuse_title
 
 #: Bytes that the files of a workbook may unpack to.
 MOST_UNPACKED = 1 << 31
@@ -22,24 +22,29 @@ def columns_of_sheet(
         raise DataError(
             f"{name}: reading an Excel workbook needs pip install 'apsvm[excel]'; or save it as CSV"
         ) from None
+    with parsing(name, "an Excel workbook"), zipfile.ZipFile(stream) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    if size > MOST_UNPACKED:
+        raise DataError(f"{name}: the workbook unpacks to {size >> 20:,} MB, {MOST_UNPACKED >> 20:,} MB are the most")
+    stream.seek(0)
     with parsing(name, "an Excel workbook"):
-        with zipfile.ZipFile(stream) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-        if size > MOST_UNPACKED:
-            raise DataError(
-                f"{name}: the workbook unpacks to {size >> 20:,} MB, {MOST_UNPACKED >> 20:,} MB are the most"
-            )
-        stream.seek(0)
         book = CalamineWorkbook.from_filelike(stream)
-        if sheet is not None and sheet not in book.sheet_names:
-            raise DataError(f"{name}: no sheet is called {sheet!r} (--sheet): there are {', '.join(book.sheet_names)}")
+    if sheet is not None and sheet not in book.sheet_names:
+        raise DataError(f"{name}: no sheet is called {sheet!r} (--sheet): there are {', '.join(book.sheet_names)}")
+    with parsing(name, "an Excel workbook"):
         content = book.get_sheet_by_name(book.sheet_names[0] if sheet is None else sheet)
         rows = content.to_python(skip_empty_area=False)
         merged = content.merged_cell_ranges or []
     first = next((at for at, row in enumerate(rows) if at >= skip_lines and any(map(_is_filled, row))), None)
     if first is None:
         raise NoRowsError(f"{name}: expected at least one row, found none")
-    _refuse_headers(rows, first, merged, name)
+    refuse_title([[*map(_is_filled, row)] for row in rows[first : first + 20]], f"{name}: row", first + 1)
+    end = max((end[0] for start, end in merged if start[0] <= first <= end[0]), default=None)
+    if end is not None:
+        raise DataError(
+            f"{name}: row {first + 1} has the names of columns, and cells of it are merged: expected one row with a "
+            f"name in each column; --skip-lines {end + 1} begins behind it"
+        )
     names = ["" if value == "" else str(value).strip() for value in rows[first]]
     different_names([one for one in names if one], name)
     below = list(rows[first + 1 :])
@@ -53,25 +58,6 @@ def columns_of_sheet(
 
 def _is_filled(value: object) -> bool:
     return value not in ("", None)
-
-
-def _refuse_headers(rows: list[list[Any]], first: int, merged: list[Any], name: str) -> None:
-    """Raises DataError for a title above the names, and for names over several columns or rows."""
-    filled = [sum(map(_is_filled, row)) for row in rows[first : first + 20]]
-    widest = max(filled)
-    wide = [(start, end) for start, end in merged if start[0] <= first <= end[0]]
-    next_line = next((at for at, count in enumerate(filled) if count > max(1, widest // 2)), 0)
-    if filled[0] == 1 and widest > 2:
-        raise DataError(
-            f"{name}: row {first + 1} has one filled cell of {widest}, row {first + next_line + 1} "
-            f"{filled[next_line]}: --skip-lines {first + next_line} begins with the names there"
-        )
-    if wide:
-        end = max(end[0] for _, end in wide)
-        raise DataError(
-            f"{name}: row {first + 1} has the names of columns, and cells of it are merged: expected one row with a "
-            f"name in each column; --skip-lines {end + 1} begins behind it"
-        )
 
 
 def _value(value: object) -> object:

@@ -24,7 +24,7 @@ import numpy as np
 
 from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.cells import MISSING_WORDS, Cells, Places, Table, array_of_floats, floats_of, shown
+from apsvm.data.tables.cells import MISSING_WORDS, Cells, Places, Table, array_of_floats, floats_of, refuse_title, shown
 from apsvm.data.tables.kinds import SEPARATORS
 from apsvm.data.text import BlockStream, text_blocks
 
@@ -36,7 +36,6 @@ MOST_COLUMNS = 1 << 20
 #: Bytes that pyarrow parses at a time; a row is not longer.
 _BLOCK, _LONGEST_ROW = 1 << 22, 1 << 26
 _ROWS_SEEN = 200
-_LINES_ABOVE = 20
 #: What to do where the first line has no names.
 IF_A_ROW = "if that is a row, write a line of names above it"
 
@@ -106,7 +105,7 @@ class Head:
         except csv.Error as error:
             raise DataError(f"{name}: the first lines are no table: {error}") from None
         first_line = _count_lines(blank) + 1
-        _refuse_title([names, *rows[:_LINES_ABOVE]], name, first_line)
+        refuse_title([list(map(bool, row)) for row in (names, *rows)], f"{name}: line", first_line)
         header = list(islice(io.StringIO(text, newline=""), n_lines))
         ambiguous = {}
         columns = dict(zip(names, zip_longest(*rows, fillvalue=""), strict=False))
@@ -180,19 +179,6 @@ def _refuse_many(text: str, separator: str | None, source: str) -> None:
         raise DataError(
             f"{source}: expected at most {MOST_COLUMNS:,} columns, found {found:,} or more in the first line"
         )
-
-
-def _refuse_title(rows: Sequence[Sequence[str]], source: str, first_line: int) -> None:
-    """Raises DataError where the first line has one filled cell, and a line below it the names."""
-    filled = [sum(map(bool, row)) for row in rows]
-    most = max(filled)
-    if filled[0] != 1 or most < 3:
-        return
-    at = next(at for at, count in enumerate(filled) if count > max(1, most // 2))
-    raise DataError(
-        f"{source}: line {first_line} has one filled cell of {max(map(len, rows))}, line {first_line + at} "
-        f"{filled[at]}: --skip-lines {first_line + at - 1} begins with the names in line {first_line + at}"
-    )
 
 
 def _check_names(names: Sequence[str], source: str) -> None:
