@@ -96,45 +96,25 @@ def read_rows(
     read: ReadOptions,
     *,
     zero_based: bool | None = None,
-    unlabelled: bool = False,
     multilabel: bool = False,
-    any_base: bool = False,
     **more: Any,
 ) -> Dataset:
     """``read_data`` as the options say; failures end the command. Remarks on a table are printed.
 
     zero_based : taken from the model that the rows are for
     multilabel : read several labels per row, even without the option
-    any_base : accept features counted from 0 or 1, if they are not used
     more : see ``read_data``
     """
-    import numpy as np
-
-    from apsvm._support.machine import thread_count
     from apsvm.data.parts import parts_of
     from apsvm.data.reading import read_data
 
     place = " and ".join(file for file in (path, read.groups, read.labels, read.bags) if file is not None)
     base = read.zero_based if zero_based is None else zero_based
-    # If no labels are requested, those of a bag need not agree.
-    bag_label = "any" if unlabelled and read.bag_label == "same" else read.bag_label
-    same = ("sort_features", "max_features", "groups", "labels", "bags", "check", "table")
     with reading(place), Bar(f"reading {place}"):
-        dataset = read_data(
-            path,
-            **{name: getattr(read, name) for name in same},
-            dtype=np.dtype(read.dtype).type,
-            zero_based=bool(base),
-            any_base=any_base or base is None,
-            threads=thread_count(read.threads),
-            multilabel=multilabel or read.multilabel,
-            unlabelled=unlabelled,
-            bag_label="own" if read.ignores_bags else bag_label,
-            **more,
-        )
+        dataset = read_data(path, read, zero_based=base, multilabel=multilabel or read.multilabel, **more)
     dataset = in_queries_beside(dataset, parts_of(path))
     say_remarks(dataset)
-    return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
+    return dataset
 
 
 def in_queries_beside(dataset: Dataset, paths: Sequence[str]) -> Dataset:

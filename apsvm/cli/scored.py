@@ -116,7 +116,7 @@ def score_data(
         with reading(path):
             files[path] = read_scores(path)
     if dataset is None:
-        dataset = read_rows(data, read, zero_based=True, any_base=True, model=NO_FEATURES)
+        dataset = read_rows(data, read, zero_based=True if data == "-" else None, model=NO_FEATURES)
     if dataset.bags is not None and not dataset.ignores_bags:
         dataset = _of_what_is_scored(dataset, files)
     for path, of_rows in files.items():

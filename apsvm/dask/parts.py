@@ -59,18 +59,8 @@ class FilePart:
         if os.path.isfile(self.path) and not os.path.getsize(self.path):
             return no_rows
         try:
-            data = read_data(
-                self.path,
-                dtype=options.dtype,
-                sort_features=options.sort_features,
-                zero_based=bool(options.zero_based),
-                any_base=options.zero_based is None,
-                max_features=options.max_features,
-                multilabel=self.multilabel or options.multilabel,
-                bag_label="own",  # bags are ignored or refused, whatever their labels
-                check=options.check,
-                table=options.table,
-            )
+            # Bags are ignored or refused, whatever their labels.
+            data = read_data(self.path, options, multilabel=self.multilabel or options.multilabel, bag_label="own")
         except NoRowsError:
             return no_rows
         return replace(data, bags=None) if options.ignores_bags else data

@@ -6,19 +6,20 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from apsvm._support import sparse as sp
-from apsvm._support.types import JsonDict, Matrix
+from apsvm._support.machine import thread_count
+from apsvm._support.types import Matrix
 from apsvm.data.bags import with_bags
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.matrices import read_bags, read_groups, read_matrix
 from apsvm.data.parts import parts_of
-from apsvm.data.read_options import UNSAID, TableOptions
+from apsvm.data.read_options import ReadOptions
 from apsvm.data.svmlight import read_svmlight
 from apsvm.data.tables.kinds import Kind, recognised
 
@@ -31,123 +32,174 @@ if TYPE_CHECKING:
 _COUNTS_FROM_0 = "(zero_based=True)"
 
 
-def _several(source: str, parts: Sequence[str], options: JsonDict) -> Dataset:
-    """``read_data`` of several files, one behind the other."""
-    for what in ("labels", "groups", "bags"):
-        if options[what] is not None:
-            raise DataError(f"{source}: a file of {what} belongs to one file, and these are {len(parts)}")
-    kinds = {part: recognised(part)[0] for part in parts if os.path.isdir(part) or os.path.getsize(part)}
-    if not kinds or not all(kind.is_table for kind in kinds.values()):
-        from apsvm.data.joining import joined
-
-        # As sparse rows: of text each part is as wide as its highest feature.
-        return joined([read_data(part, **{**options, "dense": False}) for part in kinds], source)
-    from apsvm.data.tables.reading import read_tables
-
-    taken = {name: options[name] for name in ("model", "unlabelled", "bag_label", "dtype")}
-    data = replace(read_tables(list(kinds.items()), options["table"], **taken), source=source)
-    if options["model"] is not None:
-        return data
-    return _with_width(data, options["n_features"], options["max_features"], options["ignore_unknown"])
-
-
 def read_data(
     source: str | os.PathLike[str],
+    options: ReadOptions | None = None,
     *,
-    zero_based: bool = False,
-    any_base: bool = True,
-    dtype: DTypeLike = np.float64,
-    max_features: int | None = None,
     n_features: int | None = None,
     ignore_unknown: bool = False,
-    sort_features: bool = False,
-    multilabel: bool = False,
-    threads: int = 1,
-    labels: str | os.PathLike[str] | None = None,
-    groups: str | os.PathLike[str] | None = None,
     unlabelled: bool = False,
-    bags: str | os.PathLike[str] | None = None,
-    bag_label: str = "same",
-    check: bool = True,
-    table: TableOptions = UNSAID,
     model: ForModel | None = None,
     dense: bool = False,
+    **changes: Any,
 ) -> Dataset:
     """Read a svmlight file, a table (CSV, Parquet, Arrow), a folder of ``apsvm convert``, or a .npz or .npy matrix; or
     several, which ``source`` names by a pattern or a folder of Parquet files (``parts_of``), one behind the other.
 
-    The parameters are those of ``read_svmlight``, and mean the same for all:
-
     Parameters
     ----------
-    any_base : True if features may count from elsewhere than `zero_based` says: those of a folder or matrix, which
-        knows; and those of text from 0 where a row has an index 0, if it can be read again
-    dtype : float32 rounds what is stored as float64; what is stored as float32 stays so
-    n_features : every value stored beyond them counts as unknown; in a dense matrix those are whole columns.
-        A dense matrix of fewer columns becomes a csr_array, whose values are still the mapped ones.
-    multilabel : a folder and a .npy matrix of labels have rows of several labels anyway
-    labels, groups, unlabelled : for a matrix only; see ``read_matrix``
-    bags : a file with the bag of each row, for rows that say none themselves; see ``read_bags``
-    check : see ``open_folder``
-    table : options of a table; see ``TableOptions``
+    options : how to read it. What is stored as float32 stays so; a folder and a .npy matrix of labels have rows of
+        several labels anyway. Where ``zero_based`` is None a folder and a matrix know where features count from, and
+        text with an index 0 counts from 0, if it can be read again.
+    n_features : features of the model; every value stored beyond them counts as unknown, in a dense matrix whole
+        columns. A dense matrix of fewer columns becomes a csr_array, whose values are still the mapped ones.
+    ignore_unknown : drop and count unknown values, which are else refused
+    unlabelled : accept rows without labels
     model : the features of the model that the rows are for; only tables have names to find them by
+    dense : see ``read_svmlight``
+    changes : fields of ``options`` with other values
 
     Raises
     ------
     DataError, OSError, ValueError, TypeError : as ``read_svmlight``, ``read_tables``, ``open_folder``, ``read_matrix``
     """
-    options = dict(locals())
-    parts = parts_of(os.fspath(options.pop("source")))
-    if parts != [os.fspath(source)]:
-        return _several(os.fspath(source), parts, options)
-    kind, content = recognised(source)
-    _check_options(source, kind, table, model, has_labels=labels is not None, has_groups=groups is not None)
-    if kind in (Kind.FOLDER, Kind.MATRIX):
-        data = _stored(source, kind, model, labels, groups, multilabel, unlabelled, check)
-        if not any_base:
-            _require_base(data, kind, zero_based)
-        return _rounded(in_bags(_with_width(data, n_features, max_features, ignore_unknown), bags, bag_label), dtype)
-    if kind is Kind.SVMLIGHT:
-        text = functools.partial(
-            read_svmlight, content, dtype=dtype, max_features=max_features, n_features=n_features,
-            ignore_unknown=ignore_unknown, sort_features=sort_features, multilabel=multilabel, bag_label=bag_label,
-            dense=dense, threads=threads,
+    options = replace(options or ReadOptions(), **changes)
+    if options.ignores_bags:
+        options = replace(options, bag_label="own")
+    elif unlabelled and options.bag_label == "same":  # labels that nobody looks at need not agree
+        options = replace(options, bag_label="any")
+    reading = _Reading(os.fspath(source), options, n_features, ignore_unknown, unlabelled, model, dense)
+    return replace(reading.data(), ignores_bags=options.ignores_bags)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What ``read_data`` is given."""
+
+    source: str
+    options: ReadOptions
+    n_features: int | None
+    ignore_unknown: bool
+    unlabelled: bool
+    model: ForModel | None
+    dense: bool
+
+    def data(self) -> Dataset:
+        parts = parts_of(self.source)
+        if parts != [self.source]:
+            return self._several(parts)
+        kind, content = recognised(self.source)
+        self._check(kind)
+        bags, rule = self.options.bags, self.options.bag_label
+        if kind in (Kind.FOLDER, Kind.MATRIX):
+            return _rounded(in_bags(self._with_width(self._stored(kind)), bags, rule), self.options.dtype)
+        data = self._text(content) if kind is Kind.SVMLIGHT else self._tables([(content, kind)])
+        return data if bags is None else in_bags(data, bags, rule)
+
+    def _several(self, parts: Sequence[str]) -> Dataset:
+        """The rows of several files, one behind the other."""
+        for what in ("labels", "groups", "bags"):
+            if getattr(self.options, what) is not None:
+                raise DataError(f"{self.source}: a file of {what} belongs to one file, and these are {len(parts)}")
+        kinds = {part: recognised(part)[0] for part in parts if os.path.isdir(part) or os.path.getsize(part)}
+        if kinds and all(kind.is_table for kind in kinds.values()):
+            return replace(self._tables(list(kinds.items())), source=self.source)
+        from apsvm.data.joining import joined
+
+        # As sparse rows: of text each part is as wide as its highest feature.
+        return joined([replace(self, source=part, dense=False).data() for part in kinds], self.source)
+
+    def _check(self, kind: Kind) -> None:
+        """Raises DataError for files of labels or groups where there is no matrix, and for what is said of a table, or
+        wanted of one, where there is none."""
+        options, model, name = self.options, self.model, "<stdin>" if self.source == "-" else self.source
+        if options.labels is not None and kind is not Kind.MATRIX:
+            raise DataError(f"{name}: it has labels of its own; --labels (labels=) is for .npz and .npy matrices")
+        if options.groups is not None and kind not in (Kind.MATRIX, Kind.SVMLIGHT):
+            raise DataError(
+                f"{name}: --groups (groups=) is for svmlight text and for .npz and .npy matrices; a table has a column "
+                "(--qid-column)"
+            )
+        if options.table.named and not kind.is_table:
+            option = options.table.named[0][0]
+            raise DataError(f"{name}: {option} is for tables (CSV, Parquet, Arrow), and this is {kind.value}")
+        columns = None if model is None or model.columns is None else model.columns.features
+        if columns and kind is not Kind.FOLDER and not kind.is_table:
+            first = ", ".join(column.name for column in columns[:3])
+            raise DataError(
+                f"{name}: the model finds its columns by their names ({first}, …), and {kind.value} has none: give it "
+                "a table (CSV, Parquet, Arrow)"
+            )
+
+    def _stored(self, kind: Kind) -> Dataset:
+        """The rows of a folder, as the model has its features where they have names, or those of a matrix."""
+        options, model = self.options, self.model
+        if kind is Kind.MATRIX:
+            data = read_matrix(
+                self.source, options.labels, options.groups, multilabel=options.multilabel, unlabelled=self.unlabelled
+            )
+        else:
+            from apsvm.data.folder import open_folder  # text has no use for it
+
+            data = open_folder(self.source, check=options.check)
+            if data.table is not None and model is not None and model.names is not None:
+                data = _as_the_model_has_it(data, model)
+        if options.zero_based not in (None, data.zero_based):
+            expected, found = (0, 1) if options.zero_based else (1, 0)
+            raise DataError(
+                f"{data.source}: expected features that count from {expected}, found {kind.value} that counts them "
+                f"from {found}"
+            )
+        return data
+
+    def _text(self, content: str | os.PathLike[str] | BinaryIO) -> Dataset:
+        options = self.options
+        read = functools.partial(
+            read_svmlight, content, dtype=options.dtype, max_features=options.max_features, n_features=self.n_features,
+            ignore_unknown=self.ignore_unknown, sort_features=options.sort_features, multilabel=options.multilabel,
+            bag_label=options.bag_label, dense=self.dense, threads=thread_count(options.threads),
         )  # fmt: skip
         try:
-            data = text(zero_based=zero_based)
+            data = read(zero_based=bool(options.zero_based))
         except DataError as error:
-            if not any_base or content is not source or _COUNTS_FROM_0 not in str(error):
+            if options.zero_based is not None or content is not self.source or _COUNTS_FROM_0 not in str(error):
                 raise
-            data = text(zero_based=True)
-        data = data if groups is None else _in_groups(data, groups)
-    else:
+            data = read(zero_based=True)
+        if options.groups is None:
+            return data
+        if data.groups is not None:
+            raise DataError(f"{data.source}: its rows have queries of their own (qid:): leave out --groups (groups=)")
+        return replace(data, groups=read_groups(options.groups, len(data), data.source))
+
+    def _tables(self, sources: Sequence[tuple[str | os.PathLike[str] | BinaryIO, Kind]]) -> Dataset:
         from apsvm.data.tables.reading import read_tables  # svmlight text does not need it
 
-        sources = [(content, kind)]
-        data = read_tables(sources, table, model=model, unlabelled=unlabelled, bag_label=bag_label, dtype=dtype)
-        data = data if model is not None else _with_width(data, n_features, max_features, ignore_unknown)
-    return data if bags is None else in_bags(data, bags, bag_label)
+        data = read_tables(sources, self.options, model=self.model, unlabelled=self.unlabelled)
+        return data if self.model is not None else self._with_width(data)
 
-
-def _stored(
-    source: str | os.PathLike[str],
-    kind: Kind,
-    model: ForModel | None,
-    labels: str | os.PathLike[str] | None,
-    groups: str | os.PathLike[str] | None,
-    multilabel: bool,
-    unlabelled: bool,
-    check: bool,
-) -> Dataset:
-    """The rows of a folder, as the model has its features where they have names, or those of a matrix."""
-    if kind is Kind.MATRIX:
-        return read_matrix(source, labels, groups, multilabel=multilabel, unlabelled=unlabelled)
-    from apsvm.data.folder import open_folder  # text has no use for it
-
-    data = open_folder(source, check=check)
-    if data.table is not None and model is not None and model.names is not None:
-        return _as_the_model_has_it(data, model)
-    return data
+    def _with_width(self, data: Dataset) -> Dataset:
+        """The rows as a model of ``n_features`` sees them. Raises DataError if it does not know all of theirs, or if
+        they are more than ``max_features``."""
+        X, n_features, most = data.X, self.n_features, self.options.max_features
+        n, width = X.shape
+        if most is not None and width > most:
+            raise DataError(
+                f"{data.source}: feature {_feature(data, width - 1)} is beyond the limit of {most} features "
+                "(--max-features, max_features=)"
+            )
+        if n_features is None or n_features == width:
+            return data
+        if n_features > width:
+            return replace(data, X=_padded(X, n_features))
+        is_sparse = sp.issparse(X)
+        unknown = int(np.count_nonzero(X.indices >= n_features)) if is_sparse else n * (width - n_features)
+        if unknown and not self.ignore_unknown:
+            highest = int(X.indices.max()) if is_sparse else width - 1
+            raise DataError(
+                f"{data.source}: feature {_feature(data, highest)} is unknown (the model has {n_features} features); "
+                "--ignore-unknown (ignore_unknown=True) drops such entries"
+            )
+        return replace(data, X=_narrowed(X, n_features), unknown_features=unknown)
 
 
 def in_bags(data: Dataset, path: str | os.PathLike[str] | None, rule: str) -> Dataset:
@@ -159,47 +211,6 @@ def in_bags(data: Dataset, path: str | os.PathLike[str] | None, rule: str) -> Da
     n = data.X.shape[0]
     ids, line_a_row = read_bags(path, n, data.source)
     return with_bags(data, ids, rule, np.arange(1, n + 1) if line_a_row else None, os.fspath(path))
-
-
-def _in_groups(data: Dataset, groups: str | os.PathLike[str]) -> Dataset:
-    """Rows of text in the groups of a file. Raises DataError where the text has some."""
-    if data.groups is not None:
-        raise DataError(f"{data.source}: its rows have queries of their own (qid:): leave out --groups (groups=)")
-    return replace(data, groups=read_groups(groups, len(data), data.source))
-
-
-def _check_options(
-    source: str | os.PathLike[str],
-    kind: Kind,
-    options: TableOptions,
-    model: ForModel | None,
-    *,
-    has_labels: bool,
-    has_groups: bool,
-) -> None:
-    """Raises DataError for files of labels or groups where there is no matrix, and for what is said of a table, or
-    wanted of one, where there is none."""
-    if has_labels and kind is not Kind.MATRIX:
-        raise DataError(
-            f"{os.fspath(source)}: it has labels of its own; --labels (labels=) is for .npz and .npy matrices"
-        )
-    if has_groups and kind not in (Kind.MATRIX, Kind.SVMLIGHT):
-        raise DataError(
-            f"{os.fspath(source)}: --groups (groups=) is for svmlight text and for .npz and .npy matrices; a table "
-            "has a column (--qid-column)"
-        )
-    name = "<stdin>" if source == "-" else os.fspath(source)
-    if options != UNSAID and not kind.is_table and options.named:
-        option = options.named[0][0]
-        raise DataError(f"{name}: {option} is for tables (CSV, Parquet, Arrow), and this is {kind.value}")
-    if model is None or model.columns is None or not model.columns.features:
-        return
-    if kind is not Kind.FOLDER and not kind.is_table:
-        first = ", ".join(column.name for column in model.columns.features[:3])
-        raise DataError(
-            f"{name}: the model finds its columns by their names ({first}, …), and {kind.value} has none: give it a "
-            "table (CSV, Parquet, Arrow)"
-        )
 
 
 def _as_the_model_has_it(data: Dataset, model: ForModel) -> Dataset:
@@ -240,44 +251,9 @@ def is_text(source: str | os.PathLike[str]) -> bool:
     return os.path.isfile(source) and recognised(source)[0] is Kind.SVMLIGHT
 
 
-def _require_base(data: Dataset, kind: Kind, zero_based: bool) -> None:
-    """Raises DataError if the features count from elsewhere."""
-    if zero_based != data.zero_based:
-        expected, found = (0, 1) if zero_based else (1, 0)
-        raise DataError(
-            f"{data.source}: expected features that count from {expected}, found {kind.value} that counts them from "
-            f"{found}"
-        )
-
-
 def _feature(data: Dataset, column: int) -> int:
     """Number of the column in the file."""
     return column + (not data.zero_based)
-
-
-def _with_width(data: Dataset, n_features: int | None, max_features: int | None, ignore_unknown: bool) -> Dataset:
-    """The rows as a model of ``n_features`` sees them. Raises DataError if it does not know all of theirs, or if they
-    are more than ``max_features``."""
-    X = data.X
-    n, width = X.shape
-    if max_features is not None and width > max_features:
-        raise DataError(
-            f"{data.source}: feature {_feature(data, width - 1)} is beyond the limit of {max_features} features "
-            "(--max-features, max_features=)"
-        )
-    if n_features is None or n_features == width:
-        return data
-    if n_features > width:
-        return replace(data, X=_padded(X, n_features))
-    is_sparse = sp.issparse(X)
-    unknown = int(np.count_nonzero(X.indices >= n_features)) if is_sparse else n * (width - n_features)
-    if unknown and not ignore_unknown:
-        highest = int(X.indices.max()) if is_sparse else width - 1
-        raise DataError(
-            f"{data.source}: feature {_feature(data, highest)} is unknown (the model has {n_features} features); "
-            "--ignore-unknown (ignore_unknown=True) drops such entries"
-        )
-    return replace(data, X=_narrowed(X, n_features), unknown_features=unknown)
 
 
 def _narrowed(X: Matrix, n_features: int) -> Matrix:

@@ -19,6 +19,7 @@ from apsvm.data.tables.cells import Cells, Places, Table
 from apsvm.data.tables.learning import learn, learn_of_parts
 from apsvm.data.tables.roles import Parts
 from apsvm.data.tables.typed import RULES, Evidence
+from apsvm.models.columns import NO_FEATURES
 
 DOCS = Path(__file__).parents[2] / "docs" / "data.md"
 
@@ -213,3 +214,9 @@ def test_parts_learn_what_the_whole_does(rng):
     learned, also_said = learn_of_parts(evidence, parts, options, "t")
     assert learned == expected
     assert also_said == said
+
+
+def test_labels_alone_are_read_without_features(tmp_path):
+    (tmp_path / "t").write_text(text_of([1, 2, 3]))
+    data = read_data(tmp_path / "t", model=NO_FEATURES)
+    assert (data.X.shape, data.relevance.tolist()) == ((3, 0), [0, 1, 0])

@@ -56,7 +56,7 @@ def features_of(
     encoded = [encode(table.columns[column.name], column, unusual) for column in columns.features]
     make = _sparse if sum(map(_stored, columns.features)) < _DENSE_FROM * columns.width else _dense
     with np.errstate(over="ignore", under="ignore"):
-        X = make(encoded, columns, dtype) if encoded else np.empty((len(table), 0), dtype)
+        X = make(len(table), encoded, columns, dtype)
     if X.dtype != np.float64 and not np.isfinite(X.data if sp.issparse(X) else X).all():
         raise DataError(f"{table.places.source}: a value overflows float32")
     if for_training:
@@ -71,9 +71,9 @@ def _stored(column: Column) -> int:
     return 1 if column.kind is ColumnKind.CATEGORY else column.width
 
 
-def _dense(encoded: Sequence[AnyArray], columns: Columns, dtype: DTypeLike) -> AnyArray:
-    X = np.empty((len(encoded[0]), columns.width), dtype)
-    for begin in range(0, len(X), BLOCK):
+def _dense(n: int, encoded: Sequence[AnyArray], columns: Columns, dtype: DTypeLike) -> AnyArray:
+    X = np.empty((n, columns.width), dtype)
+    for begin in range(0, n, BLOCK):
         rows, first = slice(begin, begin + BLOCK), 0
         for values, column in zip(encoded, columns.features, strict=True):
             of_column, some = X[rows, first : first + column.width], values[rows]
@@ -82,9 +82,9 @@ def _dense(encoded: Sequence[AnyArray], columns: Columns, dtype: DTypeLike) -> A
     return X
 
 
-def _sparse(encoded: Sequence[AnyArray], columns: Columns, dtype: DTypeLike) -> sp.csr_array:
+def _sparse(n: int, encoded: Sequence[AnyArray], columns: Columns, dtype: DTypeLike) -> sp.csr_array:
     """The same rows in CSR, with int32 indices where they fit."""
-    n, most = len(encoded[0]), sum(map(_stored, columns.features))
+    most = sum(map(_stored, columns.features))
     index = np.int32 if max(columns.width, n * most) < 2**31 else np.int64
     data, indices, indptr = np.empty(n * most, dtype), np.empty(n * most, index), np.zeros(n + 1, index)
     for begin in range(0, n, BLOCK):

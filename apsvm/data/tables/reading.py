@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from apsvm._support.files import digest_of_file
 from apsvm._support.types import Matrix
 from apsvm.data.bags import with_bags
 from apsvm.data.dataset import DataError, Dataset, NoRowsError, TableRows
-from apsvm.data.read_options import TableOptions
+from apsvm.data.read_options import ReadOptions, TableOptions
 from apsvm.data.tables.beside import costs_of, keys_of, labels_of, numbered
 from apsvm.data.tables.cells import Table, behind_another
 from apsvm.data.tables.features import features_of
@@ -40,12 +39,10 @@ _BLOCKS_SEEN = 16
 
 def read_tables(
     sources: Sequence[tuple[Source, Kind]],
-    options: TableOptions,
+    options: ReadOptions,
     *,
     model: ForModel | None,
     unlabelled: bool,
-    bag_label: str,
-    dtype: DTypeLike,
 ) -> Dataset:
     """The rows of a table, X dense or CSR, or of several tables of the same columns, in any order, one behind another.
     Tables without rows are left out. What becomes of the columns is learned from all rows; the fingerprint of several
@@ -55,7 +52,6 @@ def read_tables(
     ----------
     model : the columns of a model and their conversion; None: they are learned from these rows
     unlabelled : True if labels may be missing: rows without one get 0
-    bag_label, dtype : see ``read_svmlight``
 
     Raises
     ------
@@ -65,9 +61,9 @@ def read_tables(
     """
     choices, tables, digests = [], list[Table](), []
     for source, kind in sources:
-        chosen = ColumnChoice(options, model, unlabelled)
+        chosen = ColumnChoice(options.table, model, unlabelled)
         try:
-            table, digest = read_cells(source, kind, options, chosen)
+            table, digest = read_cells(source, kind, options.table, chosen)
         except NoRowsError:
             if len(sources) == 1:
                 raise
@@ -78,25 +74,18 @@ def read_tables(
     if not tables:
         names = " and ".join(str(source) for source, _ in sources)
         raise NoRowsError(f"{names}: expected at least one row, found none")
-    first = tables[0]
-    if len(tables) == 1:
-        return dataset_of(first, digests[0], options, choices[0], bag_label, dtype)
-    for table in tables[1:]:
-        require_names(list(table.columns), table.places.source, list(first.columns), first.places.source)
-    fingerprint = hashlib.sha256("".join(digests).encode()).hexdigest()
-    return dataset_of(behind_another(tables), fingerprint, options, choices[0], bag_label, dtype)
-
-
-def dataset_of(
-    table: Table, fingerprint: str, options: TableOptions, chosen: ColumnChoice, bag_label: str, dtype: DTypeLike
-) -> Dataset:
-    """The rows of a table whose columns are ``chosen``. Raises DataError."""
-    rows = rows_beside(table, fingerprint, options, chosen, bag_label)
+    whole, fingerprint = tables[0], digests[0]
+    if len(tables) > 1:
+        for table in tables[1:]:
+            require_names(list(table.columns), table.places.source, list(whole.columns), whole.places.source)
+        whole, fingerprint = behind_another(tables), hashlib.sha256("".join(digests).encode()).hexdigest()
+    chosen = choices[0]
+    rows = rows_beside(whole, fingerprint, options.table, chosen, options.bag_label)
     columns, remarks, is_training = chosen.columns, list[str](), chosen.columns is None
     if columns is None:
-        columns, remarks = learn(table, chosen.parts, options)
-        remarks += tells_the_label({one.name: table.columns[one.name].is_missing for one in columns.features}, rows)
-    X, more, details = features_of(table, columns, for_training=is_training, dtype=dtype)
+        columns, remarks = learn(whole, chosen.parts, options.table)
+        remarks += tells_the_label({one.name: whole.columns[one.name].is_missing for one in columns.features}, rows)
+    X, more, details = features_of(whole, columns, for_training=is_training, dtype=options.dtype)
     return with_features(rows, X, columns, (*remarks, *more), tuple(details))
 
 
