@@ -76,7 +76,7 @@ def rows_of(cluster: Cluster, X: Collection) -> Dataset:
 
 
 def column_of(cluster: Cluster, name: str, values: Collection) -> Any:
-    """(n,) values of a column, gathered in this process; other than collections are returned unchanged."""
+    """(n,) values of a column, gathered in this process. Values that are not a collection are returned unchanged."""
     if values is None or not is_collection(values):
         return values
     parts = cluster.gather(cluster.compute(_values, parts_of(name, values)))

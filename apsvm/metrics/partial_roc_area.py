@@ -61,8 +61,8 @@ def _counted(
     hits: NDArray[np.int64],
     gains: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Sums, over the ``negatives`` of a run, their share within the first ``most`` negatives times the positives above
-    them. ``before``: negatives above the run; ``hits``, ``gains``: positives above and in it."""
+    """Sum over the ``negatives`` of a run: the positives above each, weighted by its share within the first ``most``
+    negatives. ``before``: negatives above the run; ``hits``, ``gains``: positives above and in it."""
     room = np.clip(most - before, 0.0, negatives)
     whole = np.floor(room)
     # Σ_t t · share_t: 1 + 2 + … + whole, plus the next one by its fraction.

@@ -58,7 +58,7 @@ def train_rank_ncg(
     start: NDArray[np.float64] | None = None,
     weights: NDArray[np.float64] | None = None,
 ) -> TrainedPairs:
-    """Train.
+    """Train a linear ranker on the pairs of the graph.
 
     Parameters
     ----------

@@ -178,7 +178,7 @@ class _RowSteps:
         self._loop = self._native_loop(selection)
 
     def _native_loop(self, selection: NDArray[np.int64]) -> _kernels.WarpRows:
-        """selection : (n,) int64, row of the matrix for each row"""
+        """The kernel's loop over these rows. ``selection``: (n,) int64, row of the matrix for each row."""
         settings, pairs, matrix = self._settings, self.pairs, self._matrix
         squares, steps = rule_memory(settings.rule, self._w)
         table = loss_of_rank(settings.tau, int(pairs.counts.max()))
