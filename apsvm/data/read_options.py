@@ -35,6 +35,7 @@ class TableOptions:
     date_order : the order of ambiguous dates, "dmy" or "mdy"
     skip_lines : lines above the names that are not read
     sheet : the sheet of a workbook, instead of the first
+    labelled_only : True if rows without a label are left out
     """
 
     label: str | None = None
@@ -53,6 +54,7 @@ class TableOptions:
     date_order: str | None = None
     skip_lines: int = 0
     sheet: str | None = None
+    labelled_only: bool = False
 
     @property
     def named(self) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 from tables import SIMPLE, columns_of, read, remarks, rows
@@ -66,6 +67,32 @@ def test_a_median_is_that_of_numpy(tmp_path: Path, rng: np.random.Generator) -> 
         assert remarks(data).splitlines()[0] == "column 'y' has the labels (--label-column names another)"
         assert remarks(data).splitlines()[1].startswith("1 cell is missing")
     assert columns_of(read(tmp_path, "a,y\n1.7e308,0\n1.7e308,1\n")).features[0].fill == 1.7e308
+
+
+def test_rows_without_a_label_are_left_out_on_request(tmp_path: Path) -> None:
+    """As if they were not in the file, except that places are those of the file; of several files each its own."""
+    text = "id,a,b,y\nr0,1,u,yes\nr1,7,v,NA\nr2,,w,no\nr3,9,w,\nr4,3,u,no\n"
+    some = "id,a,b,y\nr0,1,u,yes\nr2,,w,no\nr4,3,u,no\n"
+    data = read(tmp_path, text, labelled_only=True, id="id")
+    alone = read(tmp_path, some, id="id")
+    assert rows(data) == rows(alone)
+    assert data.relevance.tolist() == [1.0, 0.0, 0.0]
+    assert columns_of(data) == columns_of(alone)
+    assert "rows without a value in column 'y' are left out: 2" in remarks(data)
+    assert data.table is not None
+    assert data.table.keys is not None
+    assert data.table.lines is not None
+    assert (data.table.keys.tolist(), data.table.lines.tolist()) == (["r0", "r2", "r4"], [2, 4, 6])
+    with pytest.raises(DataError, match=r":4: column 'a': the cell is missing"):
+        read(tmp_path, text, labelled_only=True, missing="refuse")
+    with pytest.raises(DataError, match="column 'y' has no value in any row"):
+        read(tmp_path, "a,y\n1,\n2,NA\n", labelled_only=True)
+    table = pa.table({"a": [1.0, 2.0, 3.0], "y": pa.array([True, None, False])})
+    paths = [str(tmp_path / name) for name in ("1.parquet", "2.parquet")]
+    for path in paths:
+        pq.write_table(table, path)
+    both = read_data(tmp_path / "*.parquet", table=TableOptions(labelled_only=True))
+    assert both.X[:, 0].tolist() == [1.0, 3.0, 1.0, 3.0]
 
 
 def test_a_named_pipe(tmp_path: Path) -> None:
@@ -287,7 +314,7 @@ HOSTILE = [
     ('a,y\n"x\n\0",1\n', r"data.csv:3: found a NUL byte"),
     ('a,y\n1,0\n"1,1\n', r"data.csv:3: expected 2 fields, found 1: is a closing quote missing\?"),
     ('a,y\n1,0\n\n2,"1\n3,1\n', "data.csv:4: a quoted field begins in this row and never ends"),
-    ("a,y\n1,\n2,1\n3,NA\n", r"lines 2, 4 have no label \(.*\): leave them out$"),
+    ("a,y\n1,\n2,1\n3,NA\n", r"lines 2, 4 have no label \(.*\): leave them out \(--labelled-only\)$"),
     ("a,y\n1,1\n2,1\n-inf,0\n", r"data.csv:4: column 'a': expected a finite number, found '-inf'"),
     ("a,y\n1,0\n2,inf\n", r"data.csv:3: column 'y': expected a finite number, found 'inf'"),
     ("1,2\n3,4\n", "expected the names of the columns in the first line, found numbers: 1, 2"),

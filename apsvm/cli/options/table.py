@@ -88,6 +88,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     "bag_column": _name("Column of the bags. [default: the model's]", **_TABLES),
     "id_column": _name("Column that names the rows; no feature. [default: the model's]", **_TABLES),
     "cost_column": _name("Column of the costs.", **_TABLES),
+    "labelled_only": _flag("", "Leave out rows without a label.", **_TABLES),
     "drop": _of("", NAMES, None, "Columns that are not features.", **_TABLES),
     "features_from": _file("", "Only these columns are features: a name a line, or those of a model.", **_TABLES),
     "categorical": _of("", NAMES, None, "Columns that are categories, also of numbers: codes, of which 3 is not more "
@@ -241,7 +242,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
 
 #: Options for reading a data file: in every command, and in those that train on its columns.
 READING = (
-    "label_column", "qid_column", "bag_column", "id_column", "drop", "encoding", "skip_lines", "sheet",
+    "label_column", "qid_column", "bag_column", "id_column", "labelled_only", "drop", "encoding", "skip_lines", "sheet",
     "decimal", "dtype", "sort_features",
     "multilabel", "groups", "labels", "bags", "bag_label", "no_check",
 )  # fmt: skip

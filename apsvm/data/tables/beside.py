@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.naming import advice
 from apsvm.data.dataset import DataError
 from apsvm.data.tables.cells import Cells, text_of, word_of
 from apsvm.data.tables.learning import fail_of
@@ -35,7 +36,7 @@ def labels_of(
     DataError : a label is missing, infinite, or a word that the model does not know
     """
     cells = cells.with_none()
-    _refuse_missing(cells, cells.is_missing, "has no label")
+    _refuse_missing(cells, cells.is_missing, "has no label", advice(" (--labelled-only)"))
     if cells.codes is None or not cells.words:
         if not label_words:
             if np.isinf(cells.values).any():
@@ -115,7 +116,7 @@ def keys_of(cells: Cells) -> NDArray[np.object_]:
     return np.array([*texts.to_pylist(), ""], dtype=object)[codes]
 
 
-def _refuse_missing(cells: Cells, is_missing: NDArray[np.bool_], what: str) -> None:
+def _refuse_missing(cells: Cells, is_missing: NDArray[np.bool_], what: str, way: str = "") -> None:
     rows = np.flatnonzero(is_missing)
     if rows.size == 0:
         return
@@ -127,5 +128,5 @@ def _refuse_missing(cells: Cells, is_missing: NDArray[np.bool_], what: str) -> N
     raise DataError(
         f"{cells.places.source}: column {cells.name!r}: every row needs a value, and {unit} {places}{more} "
         f"{what if rows.size == 1 else what.replace('has', 'have', 1)} (NA, null, nil, NaN and ? are empty cells"
-        f"{is_word}): leave {'it' if rows.size == 1 else 'them'} out"
+        f"{is_word}): leave {'it' if rows.size == 1 else 'them'} out{way}"
     )

@@ -48,12 +48,14 @@ class Places:
     units : the unit in which each counts: "line" for text, else "row"
     firsts : the number of the first row of each
     begins : the number of rows before each
+    kept : of each the numbers of the rows that are read, from 0; None: all
     """
 
     sources: tuple[str, ...]
     units: tuple[str, ...] = ("row",)
     firsts: tuple[int, ...] = (1,)
     begins: tuple[int, ...] = (0,)
+    kept: tuple[NDArray[np.int64] | None, ...] = (None,)
 
     @property
     def source(self) -> str:
@@ -66,7 +68,8 @@ class Places:
     def number(self, row: int) -> int:
         """The line of a row in its file, or its number there from 1."""
         at = self._file(row)
-        return row - self.begins[at] + self.firsts[at]
+        kept, place = self.kept[at], row - self.begins[at]
+        return self.firsts[at] + (place if kept is None else int(kept[place]))
 
     def shown(self, row: int, column: str) -> str:
         """The beginning of a message on a cell."""
@@ -76,7 +79,9 @@ class Places:
 
     def lines(self, n: int) -> NDArray[np.int64] | None:
         """(n,) the line of each row; None where lines are not known."""
-        return np.arange(n) + self.firsts[0] if self.unit == "line" else None
+        (kept, *others) = self.kept
+        rows = np.arange(n) if kept is None or others else kept
+        return rows + self.firsts[0] if self.unit == "line" else None
 
     def _file(self, row: int) -> int:
         return int(np.searchsorted(self.begins, row, side="right")) - 1
@@ -291,6 +296,11 @@ class Cells:
         texts = zip(self.texts.to_pylist(), self.counts.tolist(), chosen.tolist(), strict=True)
         return {text: count for text, count, is_chosen in texts if is_chosen}
 
+    def of(self, rows: NDArray[np.bool_], places: Places) -> Cells:
+        """The cells of the rows that the mask ``rows`` (n,) selects."""
+        array = self.array[rows] if isinstance(self.array, np.ndarray) else self.array.filter(_array_of(rows))
+        return Cells(self.name, places, array, self.is_text, self.decimal, self.is_string, self.missing_words)
+
     def with_none(self) -> Cells:
         """The same of which the word none is no missing cell, as labels may be."""
         return replace(self, missing_words=tuple(word for word in MISSING_WORDS if word != "none"))
@@ -403,6 +413,18 @@ class Table:
     def __len__(self) -> int:
         return 0 if not self.columns else len(next(iter(self.columns.values())))
 
+    def labelled(self, name: str) -> Table:
+        """The rows of one file with a value in the column ``name``. Raises DataError if there are none."""
+        is_missing = self.columns[name].with_none().is_missing
+        if not is_missing.any():
+            return self
+        if is_missing.all():
+            raise DataError(f"{self.places.source}: column {name!r} has no value in any row")
+        places = replace(self.places, kept=(np.flatnonzero(~is_missing),))
+        remark = f"rows without a value in column {name!r} are left out: {np.count_nonzero(is_missing):,}"
+        columns = {column: cells.of(~is_missing, places) for column, cells in self.columns.items()}
+        return Table(columns, places, (*self.remarks, remark))
+
 
 def behind_another(tables: Sequence[Table]) -> Table:
     """The rows of all tables; the columns are in the order of the first.
@@ -420,6 +442,7 @@ def behind_another(tables: Sequence[Table]) -> Table:
         tuple(table.places.units[0] for table in tables),
         tuple(table.places.firsts[0] for table in tables),
         tuple(begins),
+        tuple(table.places.kept[0] for table in tables),
     )
     columns = {}
     for name in first.columns:

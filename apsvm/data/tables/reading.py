@@ -188,11 +188,13 @@ class ColumnChoice:
 def read_cells(source: Source, kind: Kind, options: TableOptions, chosen: ColumnChoice) -> tuple[Table, str]:
     """The table, and the sha256 of the file's bytes."""
     try:
-        return _read_chosen(source, kind, options, chosen.choose)
+        table, digest = _read_chosen(source, kind, options, chosen.choose)
     except NoLabelError as error:
         candidates = _columns_of_two_values(source, kind, options)
         hint = f"; columns of two values: {listed(candidates)}" if candidates else ""
         raise DataError(f"{error}{hint}") from None
+    label = chosen.parts.label
+    return table.labelled(label) if options.labelled_only and label is not None else table, digest
 
 
 def texts_of(path: str, options: TableOptions, names: Sequence[str], option: str) -> dict[str, list[str]]:
