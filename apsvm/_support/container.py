@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from apsvm._support.errors import ModelError as ModelError
 from apsvm._support.types import JsonObject
 
 if TYPE_CHECKING:
@@ -38,10 +39,6 @@ _NPY_HEADER = re.compile(
     rb"'shape': \((?P<shape>|[0-9]{1,18},|[0-9]{1,18}(?:, [0-9]{1,18}){1,30})\), \} *\n"
 )
 _DIGEST_LENGTH = 64
-
-
-class ModelError(ValueError):
-    """A file that is not a complete, undamaged apsvm model; the message names the file and the fault."""
 
 
 def member_names(arrays: Iterable[str]) -> list[str]:
@@ -108,16 +105,6 @@ def _array(content: bytes) -> AnyArray:
         raise ValueError(f"a member has {len(content) - end} bytes, expected {math.prod(shape)} of {dtype}")
     array = np.frombuffer(content, dtype, offset=end).copy()
     return array.reshape(shape, order="F" if is_fortran else "C")
-
-
-def check_field(header: JsonObject, key: str, types: type | tuple[type, ...]) -> None:
-    """Raises ModelError unless the header has the field ``key``, of one of these types; a bool does not count as
-    int."""
-    if key not in header:
-        raise ModelError(f"its header lacks {key!r}")
-    value = header[key]
-    if not isinstance(value, types) or (isinstance(value, bool) and types is not bool):
-        raise ModelError(f"its header's {key!r} is {value!r}")
 
 
 def _check_depth(value: object) -> None:

@@ -14,9 +14,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from apsvm._support.errors import ModelError
 from apsvm.data.features.joined import Joined
 from apsvm.data.features.linear import Linear
-from apsvm.models.header import Header, HeaderError, LabelKind, Member
+from apsvm.models.header import Header, LabelKind, Member
 from apsvm.models.linear import LinearRanker
 
 #: Of labels of these kinds rows of higher ones are to be ranked higher: of grades one member may be trained on all,
@@ -65,7 +66,7 @@ def members_of(ranker: LinearRanker) -> list[LinearRanker]:
 
     Raises
     ------
-    HeaderError
+    ModelError
         Its header's members are not of the maps that stand side by side, or not of the same features and labels; it
         has a certificate of its own.
     """
@@ -74,18 +75,18 @@ def members_of(ranker: LinearRanker) -> list[LinearRanker]:
     joined, headers = ranker.feature_map, headers_of(ranker.header)
     if not isinstance(joined, Joined) or len(joined.maps) != len(headers):
         maps = len(joined.maps) if isinstance(joined, Joined) else 1
-        raise HeaderError(f"expected a member for each of {maps} maps in 'members', found {len(headers)}")
+        raise ModelError(f"expected a member for each of {maps} maps in 'members', found {len(headers)}")
     if not all(member.divisor > 0.0 for member in ranker.header.members):
-        raise HeaderError("expected a divisor above 0 of each of 'members'")
+        raise ModelError("expected a divisor above 0 of each of 'members'")
     if ranker.header.certificate is not None:
-        raise HeaderError("expected no 'certificate' of an average: its members have theirs")
+        raise ModelError("expected no 'certificate' of an average: its members have theirs")
     rankers = []
     each = zip(ranker.header.members, headers, joined.maps, joined.slices(), strict=True)
     for member, header, feature_map, columns in each:
         if header.members or header.features.map != feature_map.name:
-            raise HeaderError(f"expected a member on {feature_map.name}, found one on {header.features.map}")
+            raise ModelError(f"expected a member on {feature_map.name}, found one on {header.features.map}")
         if header.features.scale == "l2" or _common(header) != _common(ranker.header):
-            raise HeaderError("expected members of the average's own features, labels and rows, none divided by length")
+            raise ModelError("expected members of the average's own features, labels and rows, none divided by length")
         plain = None if isinstance(feature_map, Linear) else feature_map
         rankers.append(LinearRanker(ranker.coef[columns] * member.divisor, member.intercept, header, plain))
     return rankers
@@ -98,7 +99,7 @@ def has_constant_of_members(ranker: LinearRanker) -> bool:
 
 
 def headers_of(header: Header) -> list[Header]:
-    """The headers of an average's members, as they were trained. Raises HeaderError."""
+    """The headers of an average's members, as they were trained. Raises ModelError."""
     whole = replace(header, members=())
     return [Header.from_difference(member.header, whole) for member in header.members]
 

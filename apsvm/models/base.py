@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,8 +25,9 @@ from apsvm.data.features.additive import Contributions
 from apsvm.data.features.linear import Linear
 from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS
 from apsvm.data.rows import Rows
-from apsvm.models.header import Header, HeaderError
-from apsvm.models.map import OF_THE_MAP, arrays_of_map, columns_in, map_in
+from apsvm.models.header import Header
+from apsvm.models.json import checked
+from apsvm.models.map import OF_THE_MAP, arrays_of_map, map_in
 
 if TYPE_CHECKING:
     from typing import Self
@@ -66,7 +67,7 @@ class Model(ABC):
     ----------
     kind : the name in the file's header
     what : the kind in words, with an article, for messages
-    fields : what its file's header has beside the width and the fields of ``Header``
+    fields : what its file's header has beside the width and the fields of ``Header``, and the type of each
     dtype : the type of the arrays in its file
     has_classes : it has a ranker for each of several classes: scores are (n, k)
     lists_items : rows are users, and its scores are of items: (n, width)
@@ -78,7 +79,7 @@ class Model(ABC):
 
     kind: ClassVar[str]
     what: ClassVar[str]
-    fields: ClassVar[tuple[str, ...]] = ()
+    fields: ClassVar[Mapping[str, Any]] = {}
     dtype: ClassVar[str] = "<f8"
     has_classes: ClassVar[bool] = False
     lists_items: ClassVar[bool] = False
@@ -256,17 +257,20 @@ class Model(ABC):
     @classmethod
     def from_parts(cls, content: JsonObject, arrays: Arrays) -> Self:
         """The model of a file's header and arrays, as ``to_bytes`` wrote them. Raises ModelError."""
-        header = cls._header_in(content)
-        feature_map = map_in(content, header, arrays)
-        parts = Parts(cls.dtype, columns_in(content, feature_map), arrays)
-        model = cls._read(content, parts, header, feature_map)
+        fields = cls._fields_in(content)
+        header = Header.from_json(without_shape(content, fields))
+        kinds = {"width": int, **fields}
+        shape: JsonDict = {name: checked(kind, content.get(name), name) for name, kind in kinds.items()}
+        feature_map = map_in(content, shape["width"], header, arrays)
+        parts = Parts(cls.dtype, shape["width"] if feature_map is None else feature_map.n_out, arrays)
+        model = cls._read(shape, parts, header, feature_map)
         parts.require_none_left()
         return model
 
     @classmethod
-    def _header_in(cls, content: JsonObject) -> Header:
-        """The header in a file's content. Raises ModelError."""
-        return header_in(content, cls.fields)
+    def _fields_in(cls, content: JsonObject) -> Mapping[str, Any]:
+        """The ``fields`` of a file with this content."""
+        return cls.fields
 
     @abstractmethod
     def _fields(self) -> JsonDict:
@@ -278,8 +282,8 @@ class Model(ABC):
 
     @classmethod
     @abstractmethod
-    def _read(cls, content: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> Self:
-        """The model of a file that has ``_fields`` in its header, and ``_arrays``. Raises ModelError."""
+    def _read(cls, shape: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> Self:
+        """The model of a file with these values of ``fields``, and ``_arrays``. Raises ModelError."""
 
 
 class Parts:
@@ -368,22 +372,9 @@ class WeightedRanker(Ranker):
         return Contributions(matrix, feature_map, parts, linear.coef, float(linear.intercept), unit_rows=self.unit_rows)
 
 
-def header_in(content: JsonObject, fields: Sequence[str]) -> Header:
-    """The header that a file's content holds beside the ``fields`` of its kind. Raises ModelError."""
-    try:
-        return Header.from_json(without_shape(content, fields))
-    except HeaderError as error:
-        raise bad_header(error) from None
-
-
-def without_shape(content: JsonObject, fields: Sequence[str]) -> JsonDict:
+def without_shape(content: JsonObject, fields: Iterable[str]) -> JsonDict:
     """The content without the fields of the shape and the ``fields`` of a kind."""
     return {key: value for key, value in content.items() if key not in (*_SHAPE, *fields)}
-
-
-def bad_header(error: HeaderError) -> ModelError:
-    """Converts a header error to an error of the file."""
-    return ModelError(f"its header is not a model's: {error}")
 
 
 def check_shape(X: Matrix, width: int) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.container import ModelError, check_field
+from apsvm._support.errors import ModelError
 from apsvm._support.types import JsonDict, JsonObject, Matrix
 from apsvm.models.base import Parts, WeightedRanker
 from apsvm.models.header import Header
@@ -35,7 +36,7 @@ class ComponentRanker(WeightedRanker):
     what: ClassVar[str] = "a ranker of several components (--components)"
     kind_of_set: ClassVar[str] = "components-one-vs-rest"
     what_of_set: ClassVar[str] = "a set of rankers of several components, one a class (--one-vs-rest --components)"
-    fields: ClassVar[tuple[str, ...]] = ("components",)
+    fields: ClassVar[Mapping[str, Any]] = {"components": int}
 
     coef: NDArray[np.float64]
     intercepts: NDArray[np.float64]
@@ -83,17 +84,14 @@ class ComponentRanker(WeightedRanker):
         return {"coef": self.coef, "intercepts": self.intercepts}
 
     @classmethod
-    def _read(
-        cls, content: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None
-    ) -> ComponentRanker:
-        H = components_in(content)
+    def _read(cls, shape: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> ComponentRanker:
+        H = components_in(shape)
         return cls(parts.take("coef", H, parts.columns), parts.take("intercepts", H), header, feature_map)
 
 
-def components_in(content: JsonObject) -> int:
-    """H of a file's header. Raises ModelError."""
-    check_field(content, "components", int)
-    H: int = content["components"]
+def components_in(shape: JsonObject) -> int:
+    """H, of a file. Raises ModelError."""
+    H: int = shape["components"]
     if H < 2:
-        raise ModelError(f"its header's 'components' is {H}, expected at least 2")
+        raise ModelError(f"expected at least 2 in 'components', found {H}")
     return H

@@ -1,7 +1,7 @@
 """Header of a model: its options, data and results. Typed, versioned, and written as JSON.
 
 The other modules read the fields of ``Header``; only this one knows the keys. A field of the wrong type, an unknown
-field and another schema are each a ``HeaderError`` that names it.
+field and another schema are each a ``ModelError`` that names it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
+from apsvm._support.errors import ModelError
 from apsvm.models import json as header_json
 from apsvm.models.columns import Columns, label_number
 from apsvm.models.decision import Calibration as Calibration
 from apsvm.models.decision import Threshold as Threshold
-from apsvm.models.json import HeaderError as HeaderError
 from apsvm.models.json import Json as Json
 
 #: The version of the layout that ``Header.to_json`` writes.
@@ -105,19 +105,19 @@ class Features:
         return 1 if self.pool is None else len(self.pool)
 
     def check(self) -> None:
-        """Raises HeaderError for what no training makes."""
+        """Raises ModelError for what no training makes."""
         if self.scale not in SCALES:
-            raise HeaderError(f"expected one of {', '.join(SCALES)} in 'features.scale', found {self.scale!r}")
+            raise ModelError(f"expected one of {', '.join(SCALES)} in 'features.scale', found {self.scale!r}")
         pool, columns = self.pool, self.columns
         if pool is not None and not (pool and set(pool) <= set(POOLS) and len(set(pool)) == len(pool)):
-            raise HeaderError(f"expected some of {', '.join(POOLS)} in 'features.pool', found {list(pool)!r}")
+            raise ModelError(f"expected some of {', '.join(POOLS)} in 'features.pool', found {list(pool)!r}")
         if columns is None:
             return
         wrong = columns.fault()
         if wrong is not None:
-            raise HeaderError(f"expected {wrong}")
+            raise ModelError(f"expected {wrong}")
         if self.names != columns.feature_names():
-            raise HeaderError("expected the names that the columns' features have in 'features.names'")
+            raise ModelError("expected the names that the columns' features have in 'features.names'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +284,7 @@ class Header(TrainingResult):
         self.features.check()
         wrong = None if self.calibration is None else self.calibration.fault()
         if wrong is not None:
-            raise HeaderError(f"expected {wrong}")
+            raise ModelError(f"expected {wrong}")
 
     def shown_label(self, label: float) -> str:
         """A label as the training file had it: a word of a table, or its number."""
@@ -306,15 +306,15 @@ class Header(TrainingResult):
 
     @classmethod
     def from_json(cls, value: object) -> Header:
-        """The header that ``to_json`` wrote. Raises HeaderError."""
+        """The header that ``to_json`` wrote. Raises ModelError."""
         if not isinstance(value, Mapping):
-            raise HeaderError("it is not a JSON object")
+            raise ModelError("it is not a JSON object")
         schema = value.get("schema")
         content = {key: item for key, item in value.items() if key != "schema"}
         if isinstance(content.get("data"), Mapping):  # some files also say how the training rows were spread
             content["data"] = {key: item for key, item in content["data"].items() if key != "spread"}
         if type(schema) is not int or schema != SCHEMA:
-            raise HeaderError(f"expected schema {SCHEMA}, found {schema!r}: it was written by another version of apsvm")
+            raise ModelError(f"expected schema {SCHEMA}, found {schema!r}: it was written by another version of apsvm")
         return header_json.decoded(cls, content)
 
     def difference(self, whole: Header) -> dict[str, Json]:
@@ -323,7 +323,7 @@ class Header(TrainingResult):
 
     @classmethod
     def from_difference(cls, value: Mapping[str, object], whole: Header) -> Header:
-        """Header from the output of ``difference``. Raises HeaderError."""
+        """Header from the output of ``difference``. Raises ModelError."""
         return header_json.decoded(cls, header_json.completed(value, whole))
 
 

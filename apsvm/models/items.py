@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
-from apsvm._support.container import ModelError, check_field
+from apsvm._support.errors import ModelError
 from apsvm._support.types import JsonDict, JsonObject, Matrix
-from apsvm.data.features import LINEAR
-from apsvm.models.base import Model, Parts, ScoreError, check_shape, checked_scores, header_in, summary_of
+from apsvm.models.base import Model, Parts, ScoreError, check_shape, checked_scores, summary_of
 from apsvm.models.header import Header
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class ItemRanker(Model):
 
     kind: ClassVar[str] = "item-factors"
     what: ClassVar[str] = "a ranker of items for users (--rows-as-users)"
-    fields: ClassVar[tuple[str, ...]] = ("factors",)
+    fields: ClassVar[Mapping[str, Any]] = {"factors": int}
     dtype: ClassVar[str] = "<f4"
     lists_items: ClassVar[bool] = True
 
@@ -121,15 +121,9 @@ class ItemRanker(Model):
         return {"input": self.factors.input, "output": self.factors.output, "bias": self.factors.bias}
 
     @classmethod
-    def _header_in(cls, content: JsonObject) -> Header:
-        header = header_in(content, cls.fields)
-        if header.features.map != LINEAR:
-            raise ModelError(f"a ranker of items has no feature map, found {header.features.map!r}")
-        return header
-
-    @classmethod
-    def _read(cls, content: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> ItemRanker:
-        check_field(content, "factors", int)
-        items, factors = parts.columns, content["factors"]
+    def _read(cls, shape: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> ItemRanker:
+        if feature_map is not None:
+            raise ModelError(f"a ranker of items has no feature map, found {feature_map.name!r}")
+        items, factors = parts.columns, shape["factors"]
         of_user, of_item = parts.take("input", items, factors), parts.take("output", items, factors)
         return cls(ItemFactors(of_user, of_item, parts.take("bias", items)), header)

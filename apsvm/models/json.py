@@ -1,6 +1,6 @@
 """Dataclasses as JSON and back, for ``models.header``: what the annotation of a field says is what its value must be.
 
-A value of the wrong type, an unknown field or a missing one is a ``HeaderError`` that names the field by its path.
+A value of the wrong type, an unknown field or a missing one is a ``ModelError`` that names the field by its path.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar
 
+from apsvm._support.errors import ModelError
 from apsvm._support.shown import shortened
 
 if TYPE_CHECKING:
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 T = TypeVar("T", bound="DataclassInstance")
-
-
-class HeaderError(ValueError):
-    """JSON that is no header of this version; the message names the field, what was expected and what was found."""
 
 
 def fields_of(one: DataclassInstance) -> dict[str, Json]:
@@ -88,34 +85,34 @@ def _annotations(kind: type[DataclassInstance]) -> dict[str, object]:
 
 
 def decoded(kind: type[T], value: object, where: str = "") -> T:
-    """``value``, a JSON object, as an object of the dataclass ``kind``; ``where``: its path. Raises HeaderError."""
+    """``value``, a JSON object, as an object of the dataclass ``kind``; ``where``: its path. Raises ModelError."""
     if not isinstance(value, Mapping):
         raise _misfit("an object", where, value)
     annotations, prefix = _annotations(kind), f"{where}." if where else ""
     for key in value:
         if key not in annotations:
-            raise HeaderError(f"{prefix + str(key)!r} is not known to this version of apsvm")
+            raise ModelError(f"{prefix + str(key)!r} is not known to this version of apsvm")
     for one in dataclasses.fields(kind):
         if one.default is one.default_factory is dataclasses.MISSING and one.name not in value:
-            raise HeaderError(f"it lacks {prefix + one.name!r}")
-    return kind(**{key: _checked(annotations[key], item, prefix + key) for key, item in value.items()})
+            raise ModelError(f"it lacks {prefix + one.name!r}")
+    return kind(**{key: checked(annotations[key], item, prefix + key) for key, item in value.items()})
 
 
-def _checked(kind: typing.Any, value: object, where: str) -> object:
-    """``value`` as the annotation ``kind`` wants it."""
+def checked(kind: typing.Any, value: object, where: str) -> object:
+    """``value`` as the annotation ``kind`` wants it; ``where``: its path. Raises ModelError."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
         (some,) = [one for one in arguments if one is not types.NoneType]
-        return None if value is None else _checked(some, value, where)
+        return None if value is None else checked(some, value, where)
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise _misfit("a list", where, value)
-        return tuple(_checked(arguments[0], item, f"{where}[{at}]") for at, item in enumerate(value))
+        return tuple(checked(arguments[0], item, f"{where}[{at}]") for at, item in enumerate(value))
     if origin is Mapping:
         if not isinstance(value, Mapping):
             raise _misfit("an object", where, value)
         plain = arguments[1] in _PLAIN
-        return {key: _checked(arguments[1], item, f"{where}.{key}") if plain else item for key, item in value.items()}
+        return {key: checked(arguments[1], item, f"{where}.{key}") if plain else item for key, item in value.items()}
     if dataclasses.is_dataclass(kind):
         return decoded(typing.cast("type[DataclassInstance]", kind), value, where)
     if issubclass(kind, StrEnum):
@@ -126,8 +123,8 @@ def _checked(kind: typing.Any, value: object, where: str) -> object:
     return kind(value)
 
 
-def _misfit(expected: str, where: str, value: object) -> HeaderError:
-    return HeaderError(f"expected {expected} in {where!r}, found {_short(value)}")
+def _misfit(expected: str, where: str, value: object) -> ModelError:
+    return ModelError(f"expected {expected} in {where!r}, found {_short(value)}")
 
 
 def is_finite_number(value: object) -> TypeGuard[int | float]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.container import ModelError, check_field
 from apsvm._support.types import JsonDict, JsonObject, Matrix
 from apsvm.models.base import Parts, WeightedRanker, summary_of
 from apsvm.models.header import Header
-from apsvm.models.json import is_finite_number
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
@@ -33,7 +32,7 @@ class LinearRanker(WeightedRanker):
     what: ClassVar[str] = "a linear ranker"
     kind_of_set: ClassVar[str] = "one-vs-rest"
     what_of_set: ClassVar[str] = "a set of rankers, one a class (--one-vs-rest)"
-    fields: ClassVar[tuple[str, ...]] = ("intercept",)
+    fields: ClassVar[Mapping[str, Any]] = {"intercept": float}
 
     coef: NDArray[np.float64]
     intercept: float
@@ -68,13 +67,5 @@ class LinearRanker(WeightedRanker):
         return {"coef": self.coef}
 
     @classmethod
-    def _read(cls, content: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> LinearRanker:
-        return cls(parts.take("coef", parts.columns), intercept_in(content), header, feature_map)
-
-
-def intercept_in(content: JsonObject) -> float:
-    """The constant of a ranker in a file's header. Raises ModelError."""
-    check_field(content, "intercept", (int, float))
-    if not is_finite_number(content["intercept"]):
-        raise ModelError("its constant is not finite")
-    return float(content["intercept"])
+    def _read(cls, shape: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> LinearRanker:
+        return cls(parts.take("coef", parts.columns), shape["intercept"], header, feature_map)

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from apsvm._support.container import ModelError, check_field
+from apsvm._support.errors import ModelError
 from apsvm._support.types import JsonObject
 from apsvm.data.features import LINEAR, map_of_arrays
 from apsvm.data.features.joined import JOINT, Joined
 from apsvm.models.header import Header
+from apsvm.models.json import checked
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
@@ -18,20 +19,6 @@ if TYPE_CHECKING:
 
 #: What the names of these members begin with.
 OF_THE_MAP = "map."
-
-
-def columns_in(content: JsonObject, feature_map: FeatureMap | None) -> int:
-    """Number of columns that have weights. Raises ModelError."""
-    width: int = content["width"]
-    if feature_map is None:
-        return width
-    check_field(content, "columns", int)
-    if content["columns"] != feature_map.n_out:
-        raise ModelError(
-            f"its feature map makes {feature_map.n_out} columns of {width} features, its header says "
-            f"{content['columns']}"
-        )
-    return feature_map.n_out
 
 
 def arrays_of_map(feature_map: FeatureMap | None) -> dict[str, AnyArray]:
@@ -42,9 +29,9 @@ def arrays_of_map(feature_map: FeatureMap | None) -> dict[str, AnyArray]:
     }
 
 
-def map_in(content: JsonObject, header: Header, arrays: Mapping[str, AnyArray]) -> FeatureMap | None:
+def map_in(content: JsonObject, width: int, header: Header, arrays: Mapping[str, AnyArray]) -> FeatureMap | None:
     """The feature map that a file's arrays make; None where the features are as they are. Raises ModelError."""
-    name, width = header.features.map, content["width"]
+    name = header.features.map
     if width < 0 or width % header.features.columns_of_feature:
         raise ModelError(f"its header's 'width' is {width}")
     names, n_features = header.features.names, width // header.features.columns_of_feature
@@ -59,4 +46,9 @@ def map_in(content: JsonObject, header: Header, arrays: Mapping[str, AnyArray]) 
         raise ModelError(f"its feature map {name!r}: {error}") from None
     if feature_map.name != name:
         raise ModelError(f"its feature map is called {name!r}, expected {feature_map.name!r}")
-    return None if name == LINEAR else feature_map
+    if name == LINEAR:
+        return None
+    columns = checked(int, content.get("columns"), "columns")
+    if columns != feature_map.n_out:
+        raise ModelError(f"its feature map makes {feature_map.n_out} columns, its header says {columns}")
+    return feature_map

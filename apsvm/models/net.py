@@ -7,14 +7,15 @@ Arrays and a header, as every model: no framework is needed to predict.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.container import ModelError, check_field
+from apsvm._support.errors import ModelError
 from apsvm._support.types import JsonDict, JsonObject, Matrix
 from apsvm.data.features.scaling import Scaling
 from apsvm.data.rows import Rows
@@ -100,7 +101,7 @@ class NetRanker(Ranker):
 
     kind: ClassVar[str] = "net"
     what: ClassVar[str] = "a network of dense layers"
-    fields: ClassVar[tuple[str, ...]] = ("units",)
+    fields: ClassVar[Mapping[str, Any]] = {"units": tuple[int, ...]}
 
     net: Net
     header: Header
@@ -133,10 +134,9 @@ class NetRanker(Ranker):
         }
 
     @classmethod
-    def _read(cls, content: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> NetRanker:
-        check_field(content, "units", list)
-        units: list[int] = content["units"]
-        if not units or any(type(number) is not int or number < 1 for number in units) or units[-1] != 1:
+    def _read(cls, shape: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> NetRanker:
+        units = shape["units"]
+        if min(units, default=0) < 1 or units[-1] != 1:
             raise ModelError(f"its header's 'units' is {units!r}, expected positive numbers, the last of them 1")
         sides = enumerate(pairwise([parts.columns, *units]), start=1)
         layers = [Layer(parts.take(f"weights{at}", n, m), parts.take(f"bias{at}", n)) for at, (m, n) in sides]

@@ -8,12 +8,11 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 
-from apsvm._support.container import MAGIC, ModelError, check_field, unsealed
+from apsvm._support.container import MAGIC, ModelError, unsealed
 from apsvm._support.files import standard_input
 from apsvm.models.averages import members_of
-from apsvm.models.base import Model, bad_header
+from apsvm.models.base import Model
 from apsvm.models.components import ComponentRanker
-from apsvm.models.header import SCHEMA, HeaderError
 from apsvm.models.items import ItemRanker
 from apsvm.models.linear import LinearRanker
 from apsvm.models.net import NetRanker
@@ -74,10 +73,7 @@ def _parse(content: bytes) -> Model:
     if model.header.members:
         if not isinstance(model, LinearRanker):
             raise ModelError(f"its header has 'members', and {model.what} is no average of others")
-        try:
-            members_of(model)
-        except HeaderError as error:
-            raise bad_header(error) from None
+        members_of(model)
     return model
 
 
@@ -85,11 +81,6 @@ def _kind_of(content: object) -> type[Model]:
     """The class of the model that a header names. Raises ModelError."""
     if not isinstance(content, dict):
         raise ModelError("its header is not a JSON object")
-    check_field(content, "schema", int)
-    if content["schema"] != SCHEMA:
-        found = f"found {content['schema']!r}: it was written by another version of apsvm"
-        raise ModelError(f"expected schema {SCHEMA}, {found}")
-    check_field(content, "width", int)
     kind = content.get("kind", LinearRanker.kind)
     if not isinstance(kind, str) or kind not in KINDS:
         raise ModelError(f"kind {kind!r} is not known to this version of apsvm (it knows {', '.join(KINDS)})")

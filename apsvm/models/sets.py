@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.container import ModelError, check_field
+from apsvm._support.errors import ModelError
 from apsvm._support.types import JsonDict, JsonObject, Matrix
-from apsvm.models.base import Model, Parts, WeightedRanker, bad_header, header_in, without_shape
+from apsvm.models.base import Model, Parts, WeightedRanker, without_shape
 from apsvm.models.components import ComponentRanker, components_in
-from apsvm.models.header import Header, HeaderError
-from apsvm.models.linear import LinearRanker, intercept_in
+from apsvm.models.header import Header
+from apsvm.models.json import checked
+from apsvm.models.linear import LinearRanker
 
 if TYPE_CHECKING:
     from typing import Self
@@ -116,28 +117,24 @@ class RankerSet(Model):
         return {"coef": self.coef, **({"intercepts": self.intercepts} if self.components > 1 else {})}
 
     @classmethod
-    def _header_in(cls, content: JsonObject) -> Header:
-        check_field(content, "classes", list)
-        classes = content["classes"]
-        if not classes or not all(isinstance(difference, dict) for difference in classes):
-            raise ModelError("its header's 'classes' is no list of JSON objects, one a class")
-        return header_in(content, ("classes", *RANKERS_OF_SETS[content["kind"]].fields))
+    def _fields_in(cls, content: JsonObject) -> Mapping[str, Any]:
+        several = {} if content["kind"] == LinearRanker.kind_of_set else ComponentRanker.fields
+        return {"kind": str, "classes": tuple[Mapping[str, object], ...], **several}
 
     @classmethod
-    def _read(cls, content: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> RankerSet:
-        kind: Any = RANKERS_OF_SETS[content["kind"]]
-        differences = [without_shape(difference, kind.fields) for difference in content["classes"]]
-        try:
-            headers = [Header.from_difference(difference, _shared_by_classes(header)) for difference in differences]
-        except HeaderError as error:
-            raise bad_header(error) from None
+    def _read(cls, shape: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> RankerSet:
+        kind: Any = RANKERS_OF_SETS[shape["kind"]]
+        shared, classes = _shared_by_classes(header), shape["classes"]
+        headers = [Header.from_difference(without_shape(one, kind.fields), shared) for one in classes]
         labels = np.array([header.labels.positive for header in headers], dtype=np.float64)
-        if not (np.isfinite(labels).all() and (labels[1:] > labels[:-1]).all()):
+        if not labels.size or not (np.isfinite(labels).all() and (labels[1:] > labels[:-1]).all()):
             raise ModelError("its classes are not finite labels that increase")
-        shape = (len(headers),) if kind is LinearRanker else (len(headers), components_in(content))
-        coef = parts.take("coef", *shape, parts.columns)
-        is_linear = kind is LinearRanker
-        intercepts = map(intercept_in, content["classes"]) if is_linear else parts.take("intercepts", *shape)
+        if kind is LinearRanker:
+            coef = parts.take("coef", len(classes), parts.columns)
+            intercepts: Any = [checked(float, one.get("intercept"), "classes.intercept") for one in classes]
+        else:
+            sizes = len(classes), components_in(shape)
+            coef, intercepts = parts.take("coef", *sizes, parts.columns), parts.take("intercepts", *sizes)
         return cls([kind(*of_class, feature_map) for of_class in zip(coef, intercepts, headers, strict=True)], header)
 
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from model_files import replaced
 from over import over
 
+from apsvm import ModelError
 from apsvm.models.columns import MISSING_RULES, ORDERS, Column, ColumnKind, Columns, DatePart
 from apsvm.models.header import (
     POOLS,
@@ -29,7 +30,6 @@ from apsvm.models.header import (
     Features,
     Gradient,
     Header,
-    HeaderError,
     Labels,
     Member,
     SkippedClass,
@@ -210,7 +210,7 @@ def test_a_field_of_another_type(path, hint):
             Header.from_json(content)
             continue
         refused += 1
-        with pytest.raises(HeaderError, match=re.escape(f"'{shown(path)}")):
+        with pytest.raises(ModelError, match=re.escape(f"'{shown(path)}")):
             Header.from_json(content)
     assert refused >= 4
 
@@ -226,7 +226,7 @@ def test_what_is_in_a_list_or_a_mapping_is_looked_at():
         (("classes_skipped",), [{"label": 1, "reason": "x"}, 5], "classes_skipped[1]"),
         (("labels", "kind"), "colour", "labels.kind"),
     ):
-        with pytest.raises(HeaderError, match=re.escape(f"in '{place}', found ")):
+        with pytest.raises(ModelError, match=re.escape(f"in '{place}', found ")):
             Header.from_json(replaced(content, path, value))
 
 
@@ -238,7 +238,7 @@ def test_an_unknown_field():
         inner = content
         for step in part:
             inner = inner[step]
-        with pytest.raises(HeaderError, match=re.escape(f"'{shown((*part, 'colour'))}' is not known to this version")):
+        with pytest.raises(ModelError, match=re.escape(f"'{shown((*part, 'colour'))}' is not known to this version")):
             Header.from_json(replaced(content, part, {**inner, "colour": 1}))
 
 
@@ -250,7 +250,7 @@ def test_a_field_of_former_files_is_ignored():
 
 @over("content", [None, [], "x", *({**FULL.to_json(), "schema": one} for one in (None, 0, 3, "1", 1.0, True, [1], {}))])
 def test_no_header_of_this_version(content):
-    with pytest.raises(HeaderError):
+    with pytest.raises(ModelError):
         Header.from_json(content)
 
 
@@ -288,7 +288,7 @@ ISOTONIC = Calibration(method="isotonic", scores=(2.0, 2.0), probabilities=(0.0,
 )
 def test_what_no_training_makes(wrong, place):
     part = "features" if isinstance(wrong, Features) else "calibration"
-    with pytest.raises(HeaderError, match=re.escape(f"'{place}'")):
+    with pytest.raises(ModelError, match=re.escape(f"'{place}'")):
         Header(loss="ap", **{part: wrong})
 
 
@@ -310,7 +310,7 @@ DATE = Column(name="d", kind=ColumnKind.DATE, order="ymd", newest=9.0, parts=(Da
 def test_columns_that_there_cannot_be(column):
     """Beside one that there can be: each of them is looked at."""
     columns = Columns(features=(Column(name="first"), column))
-    with pytest.raises(HeaderError):
+    with pytest.raises(ModelError):
         Header(loss="ap", features=Features(names=columns.feature_names(), columns=columns))
 
 

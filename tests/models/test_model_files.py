@@ -182,10 +182,10 @@ def test_other_files_are_refused(tmp_path):
     [
         ({"coef.npy": WEIGHTS}, "expected the members"),
         ({"header.npy": text(GOOD), "coef": WEIGHTS}, "expected the members"),
-        ({"header.npy": text({**GOOD, "schema": True}), "coef.npy": WEIGHTS}, "'schema' is True"),
+        ({"header.npy": text({**GOOD, "schema": True}), "coef.npy": WEIGHTS}, "expected schema 1, found True"),
         ({"header.npy": text([1, 2]), "coef.npy": WEIGHTS}, "not a JSON object"),
         ({"header.npy": text({**GOOD, "intercept": float("nan")}), "coef.npy": WEIGHTS}, "NaN in its header"),
-        ({"header.npy": text({**GOOD, "intercept": 10**400}), "coef.npy": WEIGHTS}, "constant is not finite"),
+        ({"header.npy": text({**GOOD, "intercept": 10**400}), "coef.npy": WEIGHTS}, "finite number in 'intercept'"),
         ({"header.npy": text(GOOD), "coef.npy": b"rubbish"}, "not an apsvm model"),
         ({"header.npy": WEIGHTS, "coef.npy": WEIGHTS}, "not text"),
         (

@@ -23,7 +23,7 @@ class NearestPoint(Ranker):
 
     kind: ClassVar[str] = "nearest-point"
     what: ClassVar[str] = "a ranker by the distance from a point"
-    fields: ClassVar[tuple[str, ...]] = ("shift",)
+    fields: ClassVar[dict[str, type]] = {"shift": float}
 
     point: np.ndarray
     shift: float
@@ -50,8 +50,8 @@ class NearestPoint(Ranker):
         return {"point": self.point}
 
     @classmethod
-    def _read(cls, content, parts, header, feature_map):
-        return cls(parts.take("point", parts.columns), content["shift"], header)
+    def _read(cls, shape, parts, header, feature_map):
+        return cls(parts.take("point", parts.columns), shape["shift"], header)
 
 
 @pytest.fixture
