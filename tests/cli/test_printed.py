@@ -314,29 +314,28 @@ def test_how_trainings_end(files, capfd, monkeypatch):
 
 
 def test_progress_of_a_training(capfd, monkeypatch):
-    """By default lines that come ever more rarely, with --verbose tables or lines, with --quiet nothing."""
+    """By default lines that come ever more rarely, with --verbose tables."""
     columns = {"iteration": ">9d", "gap": ">8.2e", "planes": "<7", "loss": ".3f"}
     values = [{"iteration": at, "gap": 0.5 / (at + 1), "planes": None, "loss": 0.25 + at} for at in range(12)]
     stages = ["train"] * 8 + ["tight"] * 3 + [""]
 
-    def lines(bar=None, **more):
+    def lines(bar, verbose=False):
         clock = count(0.0, 4.0)
         monkeypatch.setattr("time.monotonic", lambda: next(clock))
-        display = Display(bar=bar, **more)
+        display = Display(bar, verbose=verbose)
         for value, stage in zip(values, stages, strict=True):
             display.show(Progress(stage=stage, columns=columns, values=value))
         return capfd.readouterr().err.splitlines()
 
-    table = lines(verbose=True, quiet=False)
+    table = lines(Bar("training"), verbose=True)
     assert len(table) == 12 + 3  # a heading a stage
     assert table[1].split() == ["0", "5.00e-01", "0.250"]
     rare = Bar("training")
-    assert [line.split()[3] for line in lines(rare, verbose=False, quiet=False)] == ["2,", "4,", "9,"]
+    assert [line.split()[3] for line in lines(rare)] == ["2,", "4,", "9,"]
     assert rare.text(0.0).startswith("tight 11")
     of_classes = Bar("classes", 3)
-    assert len(lines(of_classes, verbose=True, quiet=False, one_line=True)) == 12
+    assert len(lines(of_classes, verbose=True)) == 3
     assert "3/3 classes" in of_classes.text(0.0)
-    assert lines(Bar("quiet"), verbose=True, quiet=True) == []
 
 
 def test_the_record_of_a_run(files, run):

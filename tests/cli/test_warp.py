@@ -190,7 +190,7 @@ def test_users_predict(users, items_model, run):
 
 
 def test_users_eval(users, items_model, run, tmp_path):
-    """Hidden items are found: a part of each row's own, or those of another file."""
+    """Hidden items are found, a part of each row's own."""
     ranker = load_any_model(items_model)
     lists = liked_items(read_svmlight(users[1], n_features=45).X)
     known, hidden, left_out = hide(lists, 0.2, np.random.default_rng(0))
@@ -203,21 +203,6 @@ def test_users_eval(users, items_model, run, tmp_path):
     lines = run("eval", users[1], "--model", items_model, *of_three).stdout.splitlines()
     assert [line.split()[:2] for line in lines[:-1]] == [[name, f"{v:.6f}"] for name, v in found["metrics"].items()]
 
-    for name, part in (("known", known), ("hidden", hidden)):
-        text = "".join(
-            f"0 {' '.join(f'{j + 1}:1' for j in part.indices[a:b])}\n"
-            for a, b in zip(part.indptr[:-1], part.indptr[1:], strict=True)
-        )
-        (tmp_path / name).write_text(text)
-    again = json.loads(
-        run(
-            "eval", tmp_path / "hidden", "--model", items_model, "--known", tmp_path / "known", "--json", *of_three
-        ).stdout
-    )  # fmt: skip
-    assert again == found
-    (tmp_path / "short").write_text("0 1:1\n")
-    said = run("eval", tmp_path / "hidden", "--model", items_model, "--known", tmp_path / "short", code=65).stderr
-    assert "expected 60 rows, the users of" in said
     table = run("eval", users[1], "--model", items_model).stdout
     assert "users        60 averaged, 0 without a hidden item left out" in table
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Collection, Iterable, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from apsvm.cli.help import HelpfulCommand
-from apsvm.cli.items import evaluate_items
 from apsvm.cli.options.table import RUN_TIES, files, options
 from apsvm.cli.output.progress import Bar
-from apsvm.cli.reading import how_to_read, read_any_model
+from apsvm.cli.reading import how_to_read, read_any_model, rows_for
 from apsvm.cli.scored import named_metrics
-from apsvm.cli.shared import BAD_DATA, Failure, refuse_if_given, say
+from apsvm.cli.shared import BAD_DATA, Failure, bad_data, put, refuse_if_given, say
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 USUAL_METRICS = ("AP", "AUC", "P@5", "P@10", "nDCG")
 RUN_METRICS = ("AP", "nDCG", "nDCG@10", "P@5", "P@10", "R@100", "RR", "Rprec", "bpref")
 
+#: The share of each user's items that is hidden, of a model of items.
+HIDDEN_SHARE = 0.2
 
 #: Options that ``--help`` lists, by section.
 _COMMON = {
@@ -40,7 +42,7 @@ _COMMON = {
 @files("[DATA]")
 @click.argument("others", metavar="", nargs=-1)
 @options("models", "scores", "qrels", "runs", "complete", "metrics", "ties", "relevant_from", "per_query",
-         "confidence", "compare", "known", "ignore_unknown", "as_json",
+         "confidence", "compare", "ignore_unknown", "as_json",
          positive_label={"excludes": "relevant_from qrels"})  # fmt: skip
 @how_to_read
 def evaluate(data: str | None, others: tuple[str, ...], read: ReadOptions, **values: Any) -> None:
@@ -66,16 +68,9 @@ def evaluate(data: str | None, others: tuple[str, ...], read: ReadOptions, **val
     of_items = _one_of_items(models, wanted.scores)
     metrics = _metrics(wanted, models.values())
     if of_items is None:
-        if wanted.known is not None:
-            raise click.UsageError("--known is for a model of items (apsvm train --rows-as-users)")
         _show(_entries(wanted, read, models, metrics), metrics, wanted)
-        return
-    from apsvm.cli.output.evaluation import put_items
-
-    assert data is not None
-    known, ignore_unknown = wanted.known, wanted.ignore_unknown
-    result = evaluate_items(of_items, data, read, list(metrics), known=known, ignore_unknown=ignore_unknown)
-    put_items(result, as_json=wanted.as_json)
+    else:
+        _show_items(of_items, wanted, read, metrics)
 
 
 def _check(wanted: SimpleNamespace) -> None:
@@ -91,8 +86,6 @@ def _check(wanted: SimpleNamespace) -> None:
         raise click.UsageError("only one of the files can be standard input")
     if wanted.compare and len(sources) < 2:
         raise click.UsageError("--compare needs at least two of --model, --scores or --run")
-    if wanted.known is not None and wanted.known in (wanted.data, *wanted.models, "-"):
-        raise click.UsageError("--known is another file than DATA and MODEL, and not standard input")
     if wanted.ties == (RUN_TIES if wanted.qrels is None else "file"):
         raise click.UsageError(f"--ties: {RUN_TIES} is for runs, file for DATA; block and pessimistic are for both")
     named_metrics(wanted.metrics)
@@ -143,6 +136,26 @@ def _show(entries: list[EvaluatedSystem], metrics: dict[str, Metric], wanted: Si
         put_each(entries)
     cutoffs = [int(name[2:]) for name in metrics if wanted.metrics and name.startswith("P@")]
     put_summary(entries, wanted.confidence, cutoffs)
+
+
+def _show_items(ranker: ItemRanker, wanted: SimpleNamespace, read: ReadOptions, metrics: Collection[str]) -> None:
+    """Hides a share of each user's items, ranks them from the rest, and prints the means over the users."""
+    import numpy as np
+
+    from apsvm.data.liked import hide, rated_items
+    from apsvm.trainers.warp.item_factors import evaluate_lists
+
+    data = rows_for(ranker, wanted.data, read, ignore_unknown=wanted.ignore_unknown, unlabelled=True)
+    with bad_data(data.source):
+        known, hidden, _ = hide(rated_items(data.X), HIDDEN_SHARE, np.random.default_rng(0))
+        result = evaluate_lists(ranker.score, known, hidden, list(metrics))
+    if wanted.as_json:
+        counts = {"users": result.users, "users_skipped": result.users_skipped}
+        put(json.dumps({"metrics": result.values, **counts}, indent=1))
+        return
+    for name, value in result.values.items():
+        put(f"{name:<12} {value:.6f}")
+    put(f"users        {result.users} averaged, {result.users_skipped} without a hidden item left out")
 
 
 def _metrics(wanted: SimpleNamespace, models: Iterable[Model]) -> dict[str, Metric]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -12,10 +11,11 @@ from apsvm.cli.options.table import files, options
 from apsvm.cli.output.export_json import LAYOUT
 from apsvm.cli.reading import one_linear_ranker, one_ranker, read_any_model
 from apsvm.cli.shared import BAD_DATA, Failure, refuse_same_file, say, writing
+from apsvm.models.decision import line_of
+from apsvm.models.header import LabelKind
 
 if TYPE_CHECKING:
     from apsvm.models.base import Model
-    from apsvm.models.linear import LinearRanker
 
 
 #: Text of ``apsvm export --help``.
@@ -62,70 +62,51 @@ def export(model: str, out: str, layout: str, positive_label: float | str | None
 
         content = onnx_bytes(stored if positive_label is None else one_ranker(stored, positive_label, model), model)
     else:
-        content = _liblinear_file(stored, positive_label, model).encode()
+        content = _liblinear(stored, positive_label, model).encode()
     with writing(out):
         write_whole(out, content)
 
 
-def _liblinear_file(stored: Model, positive_label: float | str | None, name: str) -> str:
-    """LIBLINEAR's text of a linear model; ends the command for another one."""
-    features = stored.header.features
-    several = "its rankers have several components, which LIBLINEAR has not" if stored.components > 1 else ""
-    mapped = f"its features are mapped ({features.map}), which LIBLINEAR does not do"
-    if several or features.map != "linear":
-        raise Failure(BAD_DATA, f"{name}: {several or mapped}: --format json")
+def _liblinear(stored: Model, positive_label: float | str | None, name: str) -> str:
+    """LIBLINEAR's text of a linear model, a column of weights a ranker (of two classes one); ends the command for
+    another model. The constant, less the threshold, weighs a bias feature of value 1."""
+    features, what = stored.header.features, ""
+    if stored.components > 1:
+        what = "its rankers have several components, which LIBLINEAR has not"
+    elif features.map != "linear":
+        what = f"its features are mapped ({features.map}), which LIBLINEAR does not do"
+    if what:
+        raise Failure(BAD_DATA, f"{name}: {what}: --format json")
     if stored.zero_based:
         say("warning: the model counts features from 0; the exported one counts the same features from 1")
     if features.scale == "l2":
         say("warning: the model divides each row by its length (--scale l2); give the exported one such rows")
     if features.pool is not None:
         say("warning: the model ranks bags; give the exported one a row of each, as --pool makes them")
-    # With two classes LIBLINEAR has one column of weights.
     if positive_label is None and stored.classes.size > 2:
-        return _liblinear_classes(stored, name)
-    ranker = _decided(one_linear_ranker(stored, positive_label, name))
-    return _liblinear(ranker)
-
-
-def _decided(ranker: LinearRanker) -> LinearRanker:
-    """The ranker with its threshold subtracted from the intercept, so that positives score above 0."""
-    threshold = ranker.header.threshold
-    return ranker if threshold is None else replace(ranker, intercept=ranker.intercept - threshold.value)
-
-
-def _liblinear(ranker: LinearRanker) -> str:
-    from apsvm.models.header import LabelKind
-
-    labels = ranker.header.labels
-    label = labels.positive if labels.kind is LabelKind.ONE_LABEL else None
-    # LIBLINEAR's labels are C ints; the negative side may have been many labels.
-    positive = int(label) if label is not None and label.is_integer() and abs(label) < 2**31 else 1
-    negative = -1 if positive != -1 else 1
-    return _liblinear_text([positive, negative], [ranker])
-
-
-def _liblinear_classes(stored: Model, name: str) -> str:
-    """LIBLINEAR's text of a one-vs-rest model; its own multi-class models are the same."""
-    labels = stored.classes.tolist()
-    odd = [label for label in labels if not (label.is_integer() and abs(label) < 2**31)]
-    if odd:
-        raise Failure(BAD_DATA, f"{name}: LIBLINEAR's labels are integers of 32 bits, and {odd[0]!r} is none")
-    rankers = [_decided(part) for ranker in stored.rankers() for part in ranker.linear_parts()]
-    return _liblinear_text([int(label) for label in labels], rankers)
-
-
-def _liblinear_text(labels: list[int], rankers: list[LinearRanker]) -> str:
-    """LIBLINEAR's text format, a column of weights a ranker; the constant weighs a bias feature of value 1."""
-    has_bias = any(ranker.intercept for ranker in rankers)
+        rankers, labels = [part for one in stored.rankers() for part in one.linear_parts()], stored.classes.tolist()
+        odd = next((label for label in labels if not _is_int(label)), None)
+        if odd is not None:
+            raise Failure(BAD_DATA, f"{name}: LIBLINEAR's labels are integers of 32 bits, and {odd!r} is none")
+    else:
+        rankers = [one_linear_ranker(stored, positive_label, name)]
+        label = rankers[0].header.labels.positive
+        is_one = rankers[0].header.labels.kind is LabelKind.ONE_LABEL and label is not None and _is_int(label)
+        positive = label if is_one else 1.0  # the negative side may have been many labels
+        labels = [positive, -1.0 if positive != -1.0 else 1.0]
+    constants = [one.intercept - line_of(one.header.threshold) for one in rankers]
     lines = [
         "solver_type L2R_L1LOSS_SVC_DUAL",
         f"nr_class {len(labels)}",
-        "label " + " ".join(map(str, labels)),
+        f"label {' '.join(str(int(label)) for label in labels)}",
         f"nr_feature {rankers[0].width}",
-        f"bias {1 if has_bias else -1}",
+        f"bias {1 if any(constants) else -1}",
         "w",
-        *("".join(f"{w!r} " for w in weights) for weights in zip(*(r.coef.tolist() for r in rankers), strict=True)),
     ]
-    if has_bias:
-        lines.append("".join(f"{ranker.intercept!r} " for ranker in rankers))
-    return "\n".join(lines) + "\n"
+    rows = [*zip(*(one.coef.tolist() for one in rankers), strict=True), *([constants] if any(constants) else [])]
+    return "".join(f"{line}\n" for line in [*lines, *("".join(f"{w!r} " for w in row) for row in rows)])
+
+
+def _is_int(label: float) -> bool:
+    """True for a label that is a C int."""
+    return label.is_integer() and abs(label) < 2**31

@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from apsvm._support.shown import printable
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import files, options
 from apsvm.cli.reading import how_to_read, read_any_model, refuse_swapped, rows_for
-from apsvm.cli.shared import reading, refuse_if_given, refuse_same_file, remark, writing
+from apsvm.cli.shared import bad_data, reading, refuse_if_given, refuse_same_file, remark, writing
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
     from apsvm.models.base import Model
+    from apsvm.models.items import ItemRanker
 
-#: Features that a bare --explain lists.
-MOST_EXPLAINED = 5
+#: Features that a bare --explain lists, and items without --top.
+MOST_EXPLAINED, MOST_ITEMS = 5, 10
 
 
 class PredictCommand(HelpfulCommand):
@@ -132,9 +134,7 @@ def _lines(ranker: Model, data: str, model: str, read: ReadOptions, wanted: Simp
     from apsvm.models.items import ItemRanker
 
     if isinstance(ranker, ItemRanker):
-        from apsvm.cli.items import TOP, best_items
-
-        return best_items(ranker, data, read, wanted.top or TOP, ignore_unknown=wanted.ignore_unknown)
+        return _items(ranker, data, read, wanted)
     columns = {} if wanted.show is None else shown_columns(data, read, wanted.show)
     rows = rows_for(ranker, data, read, ignore_unknown=wanted.ignore_unknown, unlabelled=True)
     with reading(rows.source):
@@ -147,3 +147,17 @@ def _lines(ranker: Model, data: str, model: str, read: ReadOptions, wanted: Simp
     if wanted.top is not None:
         return list(best_of_each(scored))
     return list(scored.lines())
+
+
+def _items(ranker: ItemRanker, path: str, read: ReadOptions, wanted: SimpleNamespace) -> list[str]:
+    """The best items of each row, best first, as ``item:score`` and without the row's own. Separated by blanks if the
+    file numbers its items, by tabs if they are table columns."""
+    data = rows_for(ranker, path, read, ignore_unknown=wanted.ignore_unknown, unlabelled=True)
+    names = [printable(name) for name in ranker.features()]
+    between = " " if ranker.header.features.names is None else "\t"
+    with bad_data(data.source):
+        best = ranker.top(data.X, wanted.top or MOST_ITEMS)
+    return [
+        between.join(f"{names[item]}:{score!s}" for item, score in zip(items.tolist(), scores, strict=True))
+        for items, scores in best
+    ]

@@ -204,9 +204,9 @@ class _Run:
         data = rows if fit is raw else fit.training_set()
         classes = raw.dataset.classes().size if of_classes else None
         with Bar("training" if classes is None else "classes begun", classes) as bar:
-            display = Display(verbose=options["verbose"], quiet=options["quiet"], one_line=of_classes, bar=bar)
+            show = unseen if options["quiet"] else Display(bar, verbose=options["verbose"]).show
             is_said = not options["quiet"] and (options["verbose"] or not of_classes)
-            watch = Watch(log, display.show, say if is_said else unseen, lambda: bool(signals))
+            watch = Watch(log, show, say if is_said else unseen, lambda: bool(signals))
             if options["scheduler"] is not None:
                 found = fit.outcomes(watch, start, data)  # type: ignore[attr-defined]
             elif options["warm_start"] is not None or options["features"] != "auto":

@@ -100,10 +100,6 @@ def definition_of_package(name: str) -> RankingDefinition | None:
     )
 
 
-def _is_the_training_data(ranker: Model, dataset: Dataset) -> bool:
-    return bool(ranker.header.data.sha256) and ranker.header.data.sha256 == dataset.fingerprint
-
-
 def _as_json(ranker: Model, dataset: Dataset, verdicts: list[Verdict]) -> JsonDict:
     from apsvm.report.words import meaning
 

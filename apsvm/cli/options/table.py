@@ -219,8 +219,6 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     "compare": _flag("", "Test whether the others differ from the first. Paired randomisation, two-sided p, not "
                      "corrected for the number of tests."),
     "classes": _file("", "Names of classes, a line each, for numbers of classes in DETECTIONS, counted from 0."),
-    "known": _file("", "Of a model of items: what DATA's users like already, row by row. Without it a fifth of each "
-                   "row's items is hidden, to be found from the rest."),
     "as_json": _flag("--json", "Print one JSON object."),
     # Verify
     "weights_of_queries": _file("--query-weights", "The weights of the queries, if training had any."),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from apsvm.cli.scored import EvaluatedSystem
     from apsvm.metrics.significance import Difference
     from apsvm.models.header import Threshold
-    from apsvm.trainers.warp.item_factors import ListEvaluation
 
 #: Plurals of the units that means are over.
 _PLURAL = {"query": "queries", "class": "classes"}
@@ -241,17 +239,6 @@ def _averaged(entry: EvaluatedSystem) -> str:
     of_metrics = {name: _with_a_value(entry, name) for name in result.in_group}
     others = [f"; {name} over {n}" for name, n in of_metrics.items() if n != used]
     return f"{used} averaged, {result.groups_skipped} without both classes left out{''.join(others)}"
-
-
-def put_items(result: ListEvaluation, *, as_json: bool) -> None:
-    """Prints the metrics of a model of items, as means over users."""
-    if as_json:
-        counts = {"users": result.users, "users_skipped": result.users_skipped}
-        put(json.dumps({"metrics": result.values, **counts}, indent=1))
-        return
-    for name, value in result.values.items():
-        put(f"{name:<{_LEFT}} {value:.6f}")
-    put(f"{'users':<{_LEFT}} {result.users} averaged, {result.users_skipped} without a hidden item left out")
 
 
 def _name_of(query: float | str, words: Sequence[str]) -> str:

@@ -113,44 +113,31 @@ FIRST_LINE = 10.0
 
 
 class Display:
-    """Prints the progress of a training on stderr.
+    """Prints the progress of a training on stderr, and shows it in ``bar``.
 
-    By default a line after 10, 20, 40 … seconds; with ``verbose`` a table with a row for each iteration of a stage;
-    nothing if ``quiet``.
-
-    Parameters
-    ----------
-    one_line : several stages go on at a time; with ``verbose`` each iteration is a line that names its stage
-    bar : shows the stage and its iteration, or how many stages have begun if they go on at a time
+    By default a line after 10, 20, 40 … seconds; with ``verbose`` a table with a row for each iteration of a stage. A
+    bar with a total counts the stages that have begun, which go on at a time.
     """
 
-    def __init__(self, *, verbose: bool, quiet: bool, one_line: bool = False, bar: Bar | None = None) -> None:
-        self._verbose, self._quiet, self._one_line = verbose, quiet, one_line
-        self._bar = Bar("") if bar is None else bar
+    def __init__(self, bar: Bar, *, verbose: bool) -> None:
+        self._bar, self._verbose = bar, verbose
         self._begun: set[str] = set()
         self._heading = ""
-        self._start = time.monotonic()
-        self._next_line = FIRST_LINE
+        self._start, self._next_line = time.monotonic(), FIRST_LINE
 
     def show(self, progress: Progress) -> None:
         """Shows an iteration."""
-        if self._quiet:
-            return
         self._begun.add(progress.stage)
-        values = progress.values
-        words = ", ".join(f"{name} {value:.7g}" for name, value in values.items() if value is not None)
-        if self._one_line:
-            self._bar.reach(len(self._begun))
-        else:
+        if self._bar.total is None:
             self._bar.reach(progress.number, progress.stage or None)
-        if self._verbose and self._one_line:
-            say(f" {progress.stage}: {words}")
-        elif self._verbose:
+        else:
+            self._bar.reach(len(self._begun))
+        if self._verbose and self._bar.total is None:
             heading, line = [], []
             for name, how in progress.columns.items():
-                width = int("".join(filter(str.isdigit, how.partition(".")[0])) or 0)
+                width, value = int("".join(filter(str.isdigit, how.partition(".")[0])) or 0), progress.values[name]
                 heading.append(name.rjust(width))
-                line.append(" " * width if values[name] is None else format(values[name], how))
+                line.append(" " * width if value is None else format(value, how))
             above = f" {' '.join(heading)}  {progress.stage}".rstrip()
             if above != self._heading:
                 self._heading = above
@@ -158,4 +145,5 @@ class Display:
             say(f" {' '.join(line)}".rstrip())
         elif time.monotonic() - self._start >= self._next_line:
             self._next_line *= 2
+            words = ", ".join(f"{name} {value:.7g}" for name, value in progress.values.items() if value is not None)
             say(f"{progress.stage or 'training'}: {words}")
