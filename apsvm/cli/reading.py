@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
 from apsvm._support.shown import printable
-from apsvm._support.types import JsonDict
 from apsvm.cli.options.table import LEARNING, READING, options
 from apsvm.cli.output.progress import Bar
 from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, is_set, reading, remark, say
@@ -42,31 +41,19 @@ def with_read_options(command: CommandT) -> CommandT:
 
     @functools.wraps(command)
     def with_options(**options: Any) -> Any:
-        def taken(kind: type, other_names: Mapping[str, str]) -> JsonDict:
-            """Values of the fields of ``kind``, by the options of their names or other ones, where they are given."""
-            names = {one.name: other_names.get(one.name, one.name) for one in fields(kind)}
-            values = {name: options.pop(option, None) for name, option in names.items() if option not in _KEPT}
-            return {name: value for name, value in values.items() if value is not None}
-
-        ignores_bags, bags = bags_named(options.pop("bags", None))
-        names_from = options.pop("features_from", None)
-        of_parts = {part: f"{part}_column" for part in ("label", "qid", "bag", "cost", "id")}
-        table = TableOptions(
-            **taken(TableOptions, of_parts),
-            features=None if names_from is None else _names_of(names_from),
-            positive_label=options.get("positive_label"),
-        )
-        check = not options.pop("no_check", False)
+        said = {name.removesuffix("_column"): options.pop(name, None) for name in LEARNING}
+        said = {name: value for name, value in said.items() if value is not None}
+        ignores_bags, bags = bags_named(said.pop("bags", None))
+        if "features_from" in said:
+            said["features"] = _names_of(said.pop("features_from"))
+        check = not said.pop("no_check", False)
+        of_table = {one.name: said.pop(one.name) for one in fields(TableOptions) if one.name in said}
+        table = TableOptions(**of_table, positive_label=options.get("positive_label"))
         threads = options.get("threads") or 0
-        more = taken(ReadOptions, {})
-        read = ReadOptions(**more, ignores_bags=ignores_bags, bags=bags, check=check, threads=threads, table=table)
+        read = ReadOptions(**said, ignores_bags=ignores_bags, bags=bags, check=check, threads=threads, table=table)
         return command(**options, read=read)
 
     return with_options  # type: ignore[return-value]
-
-
-#: Options that commands need too, or that are made of others.
-_KEPT = ("positive_label", "threads", "features", "table", "check", "bags", "ignores_bags")
 
 
 def _names_of(path: str) -> tuple[str, ...]:
@@ -174,14 +161,9 @@ def refuse_swapped(*, data: str, model: str) -> None:
 
 def one_ranker(model: Model, label: float | str | None, path: str) -> Ranker:
     """The ranker of the file ``path``, or of a set that of the class ``label``; else the command ends."""
-    from apsvm.models.linear import LinearRanker
-
-    if not model.has_classes:
-        rankers = [ranker for ranker in model.rankers() if ranker.linear_parts()]
-        if not rankers:
-            raise Failure(BAD_DATA, f"{path}: expected {LinearRanker.what}, found {model.what}")
-        return rankers[0]
     header = model.header
+    if not model.has_classes:
+        return next((ranker for ranker in model.rankers() if ranker.linear_parts()), None) or _not_linear(model, path)
     number = None if label is None else header.label_number(label)
     if number is not None and number in model.classes:
         return model.ranker(number)
@@ -192,13 +174,14 @@ def one_ranker(model: Model, label: float | str | None, path: str) -> Ranker:
 
 def one_linear_ranker(model: Model, label: float | str | None, path: str) -> LinearRanker:
     """``one_ranker`` of a single component; else the command ends."""
+    parts = (ranker := one_ranker(model, label, path)).linear_parts()
+    return parts[0] if len(parts) == 1 else _not_linear(ranker, path)
+
+
+def _not_linear(model: Model, path: str) -> NoReturn:
     from apsvm.models.linear import LinearRanker
 
-    ranker = one_ranker(model, label, path)
-    parts = ranker.linear_parts()
-    if len(parts) != 1:
-        raise Failure(BAD_DATA, f"{path}: expected {LinearRanker.what}, found {ranker.what}")
-    return parts[0]
+    raise Failure(BAD_DATA, f"{path}: expected {LinearRanker.what}, found {model.what}")
 
 
 def rows_for(
@@ -245,12 +228,3 @@ def features_wanted(model: Model) -> ForModel:
     features, labels = header.features, header.labels
     width = model.width // features.columns_of_feature
     return ForModel(features.columns, features.names, width, labels.names or ())
-
-
-def features_of_table(dataset: Dataset) -> ForModel:
-    """The features of a table that has been read, for the reading of another one."""
-    from apsvm.models.columns import ForModel
-
-    assert dataset.table is not None
-    columns = dataset.table.columns
-    return ForModel(columns, columns.feature_names(), columns.width)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -28,7 +27,6 @@ from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
     from apsvm._support.log import Record
-    from apsvm.metrics.curves import Judged
     from apsvm.report.pictures.base import Picture
 
 
@@ -59,9 +57,10 @@ def convergence(logs: tuple[str, ...], output: str) -> None:
     """
     from apsvm.report.pictures.convergence import Convergence
 
+    if len({*logs}) < len(logs):
+        raise click.UsageError("the same file is given twice")
     with drawing(output, logs):
-        records = {name: read_records(path) for path, name in zip(logs, short_names(logs), strict=True)}
-        write_picture(Convergence.of_logs(records), output)
+        write_picture(Convergence.of_logs({path: read_records(path) for path in logs}), output)
 
 
 @plot.command()
@@ -178,58 +177,33 @@ def read_records(path: str) -> Sequence[Record]:
     return result.records
 
 
-def short_names(paths: Sequence[str]) -> list[str]:
-    """The shortest tails of the paths that tell them apart."""
-    parts = [os.path.abspath(path).split(os.sep) for path in paths]
-    if len(set(map(tuple, parts))) < len(parts):
-        raise click.UsageError("the same file is given twice")
-    tails = (["/".join(part[-depth:]) for part in parts] for depth in range(1, max(map(len, parts)) + 1))
-    names = next(names for names in tails if len(set(names)) == len(names))
-    files = {name.rpartition("/")[2] for name in names}
-    return [name.rpartition("/")[0] for name in names] if len(files) == 1 < len(names) else names
-
-
 def curves_of(scored: Scored) -> Picture:
-    """A curve for each of ``scored``'s; of several classes their mean, and each of them if they are of one model.
-
-    Raises
-    ------
-    MetricError : no ranking with both a positive and a negative row
-    """
-    from apsvm.metrics.curves import judged_curve
+    """A curve for each of ``scored``'s; of several classes their mean, and each of them if they are of one model; those
+    without both positive and negative rows are left out, as by ``apsvm eval``. Raises MetricError if none is left."""
+    from apsvm.data.dataset import shown_label
+    from apsvm.metrics import MetricError
+    from apsvm.metrics.curves import Judged, judged_curve
     from apsvm.metrics.evaluate import parse_metrics
     from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall, mean_and_each, mean_base_rate
 
-    groups = scored.dataset.groups
-    names = short_names([path if path != "-" else "stdin" for path in scored.scores])
-    if not scored.classes:
-        target = scored.target(parse_metrics(["AP"]))
-        judged = [
-            judged_curve(scores, target.judgements, target.lowest_relevant, groups) for scores in scored.scores.values()
-        ]
-        curves = [Curve(f"{name}, AP {one.ap:.4f}", one.steps) for name, one in zip(names, judged, strict=True)]
-        return PrecisionRecall(curves, judged[0].base_rate)
-    each = {name: _curves_of_classes(scored, path) for name, path in zip(names, scored.scores, strict=True)}
-    of_models = [mean_and_each(curves, f"{name}, mean of {len(curves)} classes") for name, curves in each.items()]
-    curves = of_models[0] if len(of_models) == 1 else [mean for mean, *_ in of_models]
-    return PrecisionRecall(curves, mean_base_rate(each[names[0]]))
-
-
-def _curves_of_classes(scored: Scored, path: str) -> dict[str, Judged]:
-    """Curve of each class that has both positive and negative rows, by name."""
-    from apsvm.data.dataset import shown_label
-    from apsvm.metrics import MetricError
-    from apsvm.metrics.curves import judged_curve
-
-    labels, result = scored.labels(path), {}
-    for at, label in enumerate(scored.classes[path].tolist()):
-        # A class without both kinds of rows is left out of eval's mean too.
-        with suppress(MetricError):
-            column = scored.scores[path][:, at]
-            result[f"class {shown_label(label)}"] = judged_curve(column, labels[:, at], None, scored.dataset.groups)
-    if not result:
-        raise MetricError("none of the model's classes has both positive and negative rows")
-    return result
+    groups, target = scored.dataset.groups, None if scored.classes else scored.target(parse_metrics(["AP"]))
+    curves, base_rate = list[Curve](), 0.0
+    for path, scores in scored.scores.items():
+        if target is not None:
+            one = judged_curve(scores, target.judgements, target.lowest_relevant, groups)
+            curves.append(Curve(f"{path}, AP {one.ap:.4f}", one.steps))
+            base_rate = one.base_rate
+            continue
+        each = dict[str, Judged]()
+        for label, column, positive in zip(scored.classes[path].tolist(), scores.T, scored.labels(path).T, strict=True):
+            with suppress(MetricError):
+                each[f"class {shown_label(label)}"] = judged_curve(column, positive, None, groups)
+        if not each:
+            raise MetricError("none of the model's classes has both positive and negative rows")
+        of_model = mean_and_each(each, f"{path}, mean of {len(each)} classes")
+        curves += of_model if len(scored.scores) == 1 else of_model[:1]
+        base_rate = mean_base_rate(each)
+    return PrecisionRecall(curves, base_rate)
 
 
 def write_picture(picture: Picture, output: str) -> None:

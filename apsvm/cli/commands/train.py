@@ -19,7 +19,7 @@ from apsvm.cli.options.table import TRAINING, files, options
 from apsvm.cli.options.trainers import LOSS, ChosenLoss, TrainersCommand, planned, refuse_options_of_others
 from apsvm.cli.output.progress import Bar, Display
 from apsvm.cli.output.records import model_and_log, open_log, run_record
-from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows, with_read_options
+from apsvm.cli.reading import one_ranker, read_any_model, read_rows, with_read_options
 from apsvm.cli.shared import Failure, all_given, bad_data, reading, remark, say
 from apsvm.data.parts import parts_of
 from apsvm.data.read_options import ReadOptions
@@ -172,11 +172,13 @@ class _Run:
 
     def _validation(self, dataset: Dataset) -> tuple[Dataset, Target] | None:
         from apsvm.data.labels import decide
+        from apsvm.models.columns import ForModel
         from apsvm.trainers.fitting import bags_settled
 
         path, takes = self.options["validation"], self.trainer.capabilities.labels
         if path is None:
             return None
+        columns = None if dataset.table is None else dataset.table.columns
         rows = read_rows(
             path,
             self.read_options.of_a_second_file(),
@@ -185,7 +187,7 @@ class _Run:
             ignore_unknown=True,
             unlabelled=takes is Takes.NOTHING,
             multilabel=takes is Takes.CLASSES,
-            model=None if dataset.table is None else features_of_table(dataset),
+            model=None if columns is None else ForModel(columns, columns.feature_names(), columns.width),
         )
         if rows.unknown_features:
             remark(f"{rows.source}: {rows.unknown_features} feature values that {dataset.source} lacks were ignored")
