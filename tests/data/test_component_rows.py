@@ -54,14 +54,6 @@ def test_a_row_is_selected_as_a_whole(which, rng):
         instances.select(np.array(which))
 
 
-def test_threads_change_no_bit(rng):
-    X = rng.normal(size=(40_000, 20))
-    w, c = rng.normal(size=H * 21), rng.normal(size=40_000 * H)
-    one, two = (ComponentRows(Rows(X, threads=threads).with_bias(1.0), H) for threads in (1, 2))
-    np.testing.assert_array_equal(one.scores(w), two.scores(w))
-    np.testing.assert_array_equal(one.combine(c), two.combine(c))
-
-
 def test_one_pass_has_the_bits_of_several(rows, rng):
     W, C = rng.normal(size=(H, rows.dimension)), rng.normal(size=(len(rows), H))
     np.testing.assert_array_equal(rows.scores_of_all(W), np.stack([rows.scores(w) for w in W], axis=1))

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from data_folders import TEXT, assert_same, read
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from over import over
 
 from apsvm.data import DataError, open_folder, write_folder
@@ -43,34 +41,6 @@ def test_dense_round_trip(dtype: Any, tmp_path: Path, monkeypatch: pytest.Monkey
     assert_same(open_folder(tmp_path / "again"), back)
     write_folder(back, tmp_path / "sparse", dense=False)
     assert np.array_equal(open_folder(tmp_path / "sparse").X.toarray(), back.X)
-
-
-values = st.floats(allow_nan=False, allow_infinity=False)
-sparse_rows = st.lists(st.dictionaries(st.integers(0, 12) | st.integers(0, 2**33), values, max_size=6), min_size=1)
-
-
-@pytest.mark.slow
-@settings(max_examples=60)
-@given(rows=sparse_rows, with_groups=st.booleans(), with_costs=st.booleans(), zero_based=st.booleans(), data=st.data())
-def test_random_round_trip(
-    rows: list[dict[int, float]],
-    with_groups: bool,
-    with_costs: bool,
-    zero_based: bool,
-    data: Any,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    lines = []
-    for row in rows:
-        label = data.draw(values)
-        qid = f" qid:{data.draw(st.integers(-(2**63), 2**63 - 1))}" if with_groups else ""
-        cost = f" cost:{data.draw(st.floats(0, 1e9))!r}" if with_costs else ""
-        entries = "".join(f" {column + (not zero_based)}:{row[column]!r}" for column in sorted(row))
-        lines.append(f"{label!r}{qid}{cost}{entries}\n")
-    original = read("".join(lines).encode(), zero_based=zero_based)
-    out = tmp_path_factory.mktemp("folder") / "out"
-    write_folder(original, out, dense=False)
-    assert_same(open_folder(out), original)
 
 
 # ------------------------------------------------------------------------------------------------ damage

@@ -1,7 +1,6 @@
 """A data folder is replaced whole, or left as it was."""
 
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +89,6 @@ def test_no_room_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No space left"):
         write_folder(data, tmp_path / "out", dense=True)
     assert os.listdir(tmp_path) == []
-
-
-def test_a_moved_folder_opens(tmp_path: Path) -> None:
-    write_folder(read(TEXT), tmp_path / "out")
-    shutil.move(tmp_path / "out", tmp_path / "there")
-    assert_same(open_folder(tmp_path / "there"), read(TEXT))
 
 
 @pytest.mark.parametrize("dense", [False, True])

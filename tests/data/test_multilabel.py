@@ -13,7 +13,6 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from apsvm.data import DataError, Dataset, open_folder, read_data, read_svmlight, write_folder
 from apsvm.data.dataset import LabelSets
-from apsvm.data.folder import is_data_folder
 
 TEXT = b"1,4 1:2\n# none\n 2:3\n4 1:1 2:1\n3:1 # of no label\n-2.5,1e1,4\n"
 ROWS = [[1.0, 4.0], [], [4.0], [], [-2.5, 4.0, 10.0]]
@@ -141,11 +140,6 @@ def test_damaged_folders(tmp_path: Path) -> None:
     (tmp_path / "out" / "classes.npy").unlink()
     with pytest.raises(DataError, match="missing"):
         open_folder(tmp_path / "out")
-
-
-def test_a_folder_of_sets_is_a_data_folder(tmp_path: Path) -> None:
-    write_folder(read(TEXT), tmp_path / "out")
-    assert is_data_folder(tmp_path / "out")
 
 
 # ------------------------------------------------------------------------------------------------ matrices

@@ -106,16 +106,6 @@ def test_every_block_and_every_thread_counts(form, dtype, large, large_scaled):
         np.testing.assert_array_equal(found[1], alone[1])
 
 
-def test_bias_is_one_more_column(rng):
-    X = rng.normal(size=(12, 4))
-    rows = Rows(sp.csr_array(X), bias=3.0)
-    extended = np.column_stack([X, np.full(12, 3.0)])
-    w, c = rng.normal(size=5), rng.normal(size=12)
-    assert rows.dimension == 5
-    np.testing.assert_allclose(rows.scores(w), extended @ w, rtol=1e-12)
-    np.testing.assert_allclose(rows.combine(c), extended.T @ c, rtol=1e-12, atol=1e-12)
-
-
 def test_no_rows(rng):
     rows = Rows(rng.normal(size=(4, 3))).select(np.empty(0, dtype=np.int64))
     assert rows.scores(np.ones(3)).size == 0

@@ -136,23 +136,6 @@ def test_text_stream() -> None:
         read_svmlight(io.StringIO("1 1:2\n"))  # type: ignore[arg-type]
 
 
-def test_blocks_of_a_large_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows, and one row alone, that lie across the blocks in which a file is read."""
-    monkeypatch.setattr(svmlight, "_BLOCK", 1 << 17)
-    n = 100_000
-    columns = np.arange(1, n + 1)
-    one_row = ("1 " + " ".join(f"{j}:{j % 97}" for j in columns)).encode()
-    many_rows = "\n".join(f"{j % 3} {j}:{j % 97}" for j in columns).encode()
-    assert min(len(one_row), len(many_rows)) > 5 << 17
-    row, rows = read(one_row), read(many_rows)
-    assert row.X.shape == (1, n)
-    assert rows.X.shape == (n, n)
-    for data in (row, rows):
-        assert np.array_equal(data.X.indices, columns - 1)
-        assert np.array_equal(data.X.data, columns % 97)
-    assert np.array_equal(rows.relevance, columns % 3)
-
-
 @pytest.mark.parametrize("sort_features", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_indices_widen_once_needed(sort_features: bool, dtype: Any) -> None:

@@ -334,8 +334,6 @@ HOSTILE = [
     ("0,red,0\n1,blue,1\n", "in the first line, found numbers: 0, 0; if that is a row, write a line"),
     ("b,2,u,u,yes\na,3,u,v,no\n", "found more than once: u; if that is a row, write a line of names above it$"),
     ("1.5,red,no\n2,blue,yes\n", "its columns are 1.5, red, no; if that is a row, write a line of names above it$"),
-    ("[1,2,0]\n[2,1,1]\n", r":1: expected a JSON object a line, found '\[1,2,0\]'$"),
-    ('[{"a": 1},\n 2]\n', r"item 2: expected a JSON object, found '2'"),
     ("https://example.org/t.csv?x=1", "expected a file, found a URL: curl -L"),
     ("Report\n\na,b,c,y\n1,2,3,0\n1,2,4,1\n", "line 1 has one filled cell of 4, line 3 4: --skip-lines 2 begins"),
     ("," * 1_100_000 + "\n1\n", "expected at most 1,048,576 columns, found 1,100,001"),

@@ -2,7 +2,6 @@
 
 import datetime
 import io
-import json
 from pathlib import Path
 from typing import Any
 
@@ -114,17 +113,3 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     empty = written(tmp_path, "parquet", {"a": pa.array([], pa.int8()), "y": pa.array([], pa.int8())})
     with pytest.raises(DataError, match="expected at least one row, found none"):
         read_data(empty)
-
-
-@pytest.mark.parametrize(("kind", "place"), [("csv", ":4:"), ("json", ":3:")])
-def test_a_wrong_cell_is_named(tmp_path: Path, kind: str, place: str) -> None:
-    values = ["1", "2", "x", *map(str, range(3, 100))]
-    path = tmp_path / "data"
-    if kind == "csv":
-        path.write_text("a,y\n" + "".join(f"{value},{at % 2}\n" for at, value in enumerate(values)))
-    else:
-        cells = [value if value != "x" else json.dumps(value) for value in values]
-        path.write_text("".join(f'{{"a": {cell}, "y": {at % 2}}}\n' for at, cell in enumerate(cells)))
-    with pytest.raises(DataError) as caught:
-        read_data(path)
-    assert str(caught.value).startswith(f"{path}{place} column 'a': expected a number, found 'x'")
