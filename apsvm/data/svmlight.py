@@ -27,9 +27,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from apsvm._native import _kernels
 from apsvm._support import sparse as sp
+from apsvm._support.machine import thread_count
 from apsvm.data.bags import with_bags
 from apsvm.data.dataset import DataError, Dataset, one_or_several
 from apsvm.data.features.mapped import DENSE_IF, dense_pays_for
+from apsvm.data.read_options import ReadOptions
 from apsvm.data.text import blocks_of, decompressed, opened_binary, text_blocks
 
 if TYPE_CHECKING:
@@ -95,7 +97,11 @@ def read_svmlight(
     ValueError, TypeError
         A bad parameter.
     """
-    n_known, n_allowed = _column_limits(n_features, max_features, ignore_unknown)
+    n_known, n_allowed = _column_count("n_features", n_features), _column_count("max_features", max_features)
+    if -1 < n_allowed < n_known:
+        raise ValueError(f"n_features={n_features} is beyond max_features={max_features}")
+    if ignore_unknown and n_features is None:
+        raise ValueError("ignore_unknown needs n_features: without it no feature is unknown")
     if (threads := operator.index(threads)) < 1:
         raise ValueError(f"expected at least one thread, found {threads}")
     parser = _kernels.SvmlightParser(
@@ -131,8 +137,8 @@ class TextBlocks:
     ----------
     sources : Sequence[str or path-like]
         Paths, or "-".
-    options
-        Options of ``read_svmlight``, except `bag_label`, `dense` and `n_features`.
+    options : ReadOptions
+        How they are read; bags are those of each row.
 
     Attributes
     ----------
@@ -142,27 +148,18 @@ class TextBlocks:
         (n,) int64, after the last block: the line of each row in its file, where rows have bags.
     """
 
-    def __init__(
-        self,
-        sources: Sequence[str | os.PathLike[str]],
-        *,
-        zero_based: bool = False,
-        dtype: DTypeLike = np.float64,
-        max_features: int | None = None,
-        sort_features: bool = False,
-        multilabel: bool = False,
-        threads: int = 1,
-    ) -> None:
+    def __init__(self, sources: Sequence[str | os.PathLike[str]], options: ReadOptions) -> None:
         self._sources = sources
-        self._multilabel, self._zero_based, self._threads = multilabel, zero_based, threads
+        self._multilabel, self._zero_based = options.multilabel, bool(options.zero_based)
+        self._threads = thread_count(options.threads)
         self._parser = partial(
             _kernels.SvmlightParser,
-            zero_based=zero_based,
-            float32=_is_float32(np.dtype(dtype)),
-            max_features=_column_limits(None, max_features, ignore_unknown=False)[1],
-            sort_features=sort_features,
-            multilabel=multilabel,
-            threads=threads,
+            zero_based=self._zero_based,
+            float32=_is_float32(np.dtype(options.dtype)),
+            max_features=_column_count("max_features", options.max_features),
+            sort_features=options.sort_features,
+            multilabel=self._multilabel,
+            threads=self._threads,
         )
         self._lines: list[NDArray[np.int64]] = []
         self.fingerprint = ""
@@ -327,17 +324,6 @@ def _is_float32(dtype: np.dtype[np.generic]) -> bool:
     if dtype not in (np.float64, np.float32):
         raise ValueError(f"expected dtype float64 or float32, found {dtype}")
     return dtype == np.float32
-
-
-def _column_limits(n_features: int | None, max_features: int | None, ignore_unknown: bool) -> tuple[int, int]:
-    """Both for the parser, to which -1 is None. Raises ValueError, TypeError."""
-    n_known = _column_count("n_features", n_features)
-    n_allowed = _column_count("max_features", max_features)
-    if n_features is not None and max_features is not None and n_known > n_allowed:
-        raise ValueError(f"n_features={n_features} is beyond max_features={max_features}")
-    if ignore_unknown and n_features is None:
-        raise ValueError("ignore_unknown needs n_features: without it no feature is unknown")
-    return n_known, n_allowed
 
 
 def _column_count(name: str, count: int | None) -> int:

@@ -15,6 +15,7 @@ from apsvm.data import DataError, Dataset, gathering, open_folder, read_svmlight
 from apsvm.data import svmlight as reader
 from apsvm.data.folder import write_folder
 from apsvm.data.gathering import gathered
+from apsvm.data.read_options import ReadOptions
 from apsvm.data.svmlight import TextBlocks
 
 FULL = "1 1:0.5 2:1.5 3:-2\n-1 1:1 2:2 3:3\n" * 20
@@ -67,10 +68,11 @@ def test_blocks_are_what_is_read_at_once(text: str, dtype: type, tmp_path: Path)
     path.write_text(text)
     expected = read_svmlight(path, dtype=dtype, bag_label="own")
     for threads in (1, 3):
-        blocks = TextBlocks([path], dtype=dtype, threads=threads)
+        options = ReadOptions(dtype=np.dtype(dtype).name, threads=threads)
+        blocks = TextBlocks([path], options)
         n_blocks = sum(1 for _ in blocks)
         assert n_blocks > 1
-        with gathered(TextBlocks([path], dtype=dtype, threads=threads), tmp_path, "data") as found:
+        with gathered(TextBlocks([path], options), tmp_path, "data") as found:
             assert_same(found, expected)
         assert blocks.fingerprint == expected.fingerprint
         assert [other.name for other in tmp_path.iterdir()] == ["data.svm"]
@@ -80,7 +82,7 @@ def test_blocks_are_what_is_read_at_once(text: str, dtype: type, tmp_path: Path)
 def test_rows_of_several_labels(late: bool, tmp_path: Path) -> None:
     path = tmp_path / "data.svm"
     path.write_text((FULL if late else "") + SEVERAL)
-    with gathered(TextBlocks([path], multilabel=True), tmp_path, "data") as found:
+    with gathered(TextBlocks([path], ReadOptions(multilabel=True)), tmp_path, "data") as found:
         assert_same(found, read_svmlight(path, multilabel=True))
 
 

@@ -80,23 +80,12 @@ def _rows(data: str, read: ReadOptions, out: str, model: ForModel | None, bar: B
 
 @contextmanager
 def _rows_of_text(sources: list[str], read: ReadOptions, out: str, bar: Bar) -> Iterator[Dataset]:
-    import numpy as np
-
-    from apsvm._support.machine import thread_count
     from apsvm.data.bags import with_bags
     from apsvm.data.gathering import gathered
     from apsvm.data.reading import in_bags
     from apsvm.data.svmlight import TextBlocks
 
-    blocks = TextBlocks(
-        sources,
-        zero_based=bool(read.zero_based),
-        dtype=np.dtype(read.dtype).type,
-        max_features=read.max_features,
-        sort_features=read.sort_features,
-        multilabel=read.multilabel,
-        threads=thread_count(read.threads),
-    )
+    blocks = TextBlocks(sources, read)
     rule = "own" if read.ignores_bags else read.bag_label
 
     def read_blocks() -> Iterator[Dataset]:
