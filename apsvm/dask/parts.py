@@ -78,10 +78,10 @@ class FilePart:
         options = self.options.table
         chosen = ColumnChoice(options, None, unlabelled=False)
         try:
-            table, fingerprint = read_cells(content, kind, options, chosen)
+            table = read_cells(content, kind, options, chosen)
         except NoRowsError:
             return self.read()
-        return PartOfTable(table, chosen.parts, options, self.options.dtype, fingerprint)
+        return PartOfTable(table, chosen.parts, options, self.options.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,15 +98,12 @@ class PartOfTable:
         The user's options for the table.
     dtype : DTypeLike
         Type of the features.
-    fingerprint : str
-        Fingerprint of the file.
     """
 
     table: Table
     parts: Parts
     options: TableOptions
     dtype: DTypeLike
-    fingerprint: str = ""
 
 
 class Survey(NamedTuple):
@@ -153,7 +150,7 @@ def survey(part: PartOfTable | Dataset, spelled: frozenset[str]) -> Survey:
         if seen.missing:
             missing[name] = np.packbits(cells.is_missing)
     others = {name: cells for name, cells in part.table.columns.items() if name not in evidence}
-    rest = replace(part, table=Table(others, part.table.places, part.table.remarks))
+    rest = replace(part, table=replace(part.table, columns=others))
     return Survey(None, len(part.table), True, evidence, frozenset(few), missing, rest)
 
 

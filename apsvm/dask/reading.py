@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -130,8 +129,7 @@ def _of_tables(cluster: Cluster, loaded: Parts, surveys: list[Survey], source: s
         return Dataset(X, np.zeros(X.shape[0]), None, None, False, source, "", 0, table=table)
     chosen = ColumnChoice(first.options, None, unlabelled=False)
     chosen.parts = first.parts
-    fingerprint = hashlib.sha256("".join(part.fingerprint for part in parts).encode()).hexdigest()
-    rows = rows_beside(behind_another([part.table for part in parts]), fingerprint, first.options, chosen, "own")
+    rows = rows_beside(behind_another([part.table for part in parts]), first.options, chosen, "own")
     X, columns, missing, remarks = learn()
     whole = with_features(rows, X, columns, (*remarks, *tells_the_label(missing, rows)))
     return replace(whole, source=source)

@@ -200,7 +200,7 @@ def test_parts_learn_what_the_whole_does(rng):
     }
 
     def table(begin, end):
-        places = Places(("t",))
+        places = Places.of("t")
         cells = {
             name: Cells(name, places, pa.chunked_array([array.slice(begin, end - begin)]), is_text=name != "amount")
             for name, array in arrays.items()

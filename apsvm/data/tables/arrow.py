@@ -32,16 +32,16 @@ def table_of_arrow(stream: BinaryIO, kind: Kind, name: str, choose: Choosing, op
     text: list[str] = []
     if kind is Kind.JSON:
         columns = _columns_of_json(stream, name, options.encoding)
-        places = Places((name,), ("line",))
+        places = Places.of(name, "line")
     elif kind is Kind.SHEET:
         from apsvm.data.tables.sheets import columns_of_sheet
 
         columns, first = columns_of_sheet(stream, name, options.sheet, options.skip_lines)
-        places = Places((name,), firsts=(first,))
+        places = Places.of(name, first=first)
     else:
         return _table_of_columns(stream, kind, name, choose)
     arrays = {}
-    for column in choose(name, list(columns), ())[0]:
+    for column in choose(name, list(columns), ()):
         cells = columns[column]
         arrays[column] = _of_one_type(cells, column, places, text) if isinstance(cells, list) else cells
     return _checked(arrays, places, text)
@@ -51,7 +51,7 @@ def table_of_frame(table: Any, text: Sequence[str], source: str) -> Table:
     """All columns of an Arrow table; ``text``: those without a type. ``source``: what it is called in messages. Raises
     DataError."""
     columns = dict(zip(different_names(table.column_names, source), table.columns, strict=True))
-    return _checked(columns, Places((source,)), text)
+    return _checked(columns, Places.of(source), text)
 
 
 def _checked(columns: dict[str, Any], places: Places, text: Sequence[str], strings: Sequence[str] = ()) -> Table:
@@ -91,7 +91,7 @@ def _table_of_columns(stream: BinaryIO, kind: Kind, name: str, choose: Choosing)
         else:
             whole = _arrow_file(stream)
             schema = whole.schema
-    kept, _ = choose(name, different_names(schema.names, name), _index_of(schema))
+    kept = list(choose(name, different_names(schema.names, name), _index_of(schema)))
     strings = [column for column in kept if kind is Kind.PARQUET and is_string(schema.field(column).type)]
     with parsing(name, kind.value):
         if kind is Kind.PARQUET:
@@ -99,7 +99,7 @@ def _table_of_columns(stream: BinaryIO, kind: Kind, name: str, choose: Choosing)
             file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_BUFFER, read_dictionary=strings)
             whole = file.read(columns=kept)
         whole.validate(full=True)
-    return _checked({column: whole[column] for column in kept}, Places((name,)), [], strings)
+    return _checked({column: whole[column] for column in kept}, Places.of(name), [], strings)
 
 
 def _arrow_file(stream: BinaryIO) -> Any:

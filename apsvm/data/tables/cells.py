@@ -6,12 +6,13 @@ distinct texts are looked at. What a column is meant to be is decided in ``typin
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,53 +39,55 @@ _ROWS_OF_TITLES = 21
 _A_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
+class FilePlaces(NamedTuple):
+    """Locations of the rows of a file: its name; the unit in which it counts, "line" for text, else "row"; the number
+    of its first row; the numbers of the rows that are read, from 0, None for all; and how many rows other files have
+    before."""
+
+    source: str
+    unit: str = "row"
+    first: int = 1
+    kept: NDArray[np.int64] | None = None
+    begin: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Locations of rows, for messages.
+    """Locations of rows, for messages; ``files``: in the order of their rows."""
 
-    Attributes
-    ----------
-    sources : the files, in the order of their rows
-    units : the unit in which each counts: "line" for text, else "row"
-    firsts : the number of the first row of each
-    begins : the number of rows before each
-    kept : of each the numbers of the rows that are read, from 0; None: all
-    """
+    files: tuple[FilePlaces, ...]
 
-    sources: tuple[str, ...]
-    units: tuple[str, ...] = ("row",)
-    firsts: tuple[int, ...] = (1,)
-    begins: tuple[int, ...] = (0,)
-    kept: tuple[NDArray[np.int64] | None, ...] = (None,)
+    @classmethod
+    def of(cls, source: str, unit: str = "row", first: int = 1) -> Places:
+        """The places in one file."""
+        return cls((FilePlaces(source, unit, first),))
 
     @property
     def source(self) -> str:
-        return " and ".join(self.sources)
+        return " and ".join(file.source for file in self.files)
 
     @property
     def unit(self) -> str:
-        return self.units[0] if len(self.units) == 1 else "row"
+        return self.files[0].unit if len(self.files) == 1 else "row"
 
     def number(self, row: int) -> int:
         """The line of a row in its file, or its number there from 1."""
-        at = self._file(row)
-        kept, place = self.kept[at], row - self.begins[at]
-        return self.firsts[at] + (place if kept is None else int(kept[place]))
+        file = self._file(row)
+        place = row - file.begin
+        return file.first + (place if file.kept is None else int(file.kept[place]))
 
     def shown(self, row: int, column: str) -> str:
         """The beginning of a message on a cell."""
-        at = self._file(row)
-        between = ":" if self.units[at] == "line" else ": row "
-        return f"{self.sources[at]}{between}{self.number(row)}: column {column!r}"
+        file = self._file(row)
+        return f"{file.source}{':' if file.unit == 'line' else ': row '}{self.number(row)}: column {column!r}"
 
     def lines(self, n: int) -> NDArray[np.int64] | None:
         """(n,) the line of each row; None where lines are not known."""
-        (kept, *others) = self.kept
-        rows = np.arange(n) if kept is None or others else kept
-        return rows + self.firsts[0] if self.unit == "line" else None
+        kept = self.files[0].kept
+        return (np.arange(n) if kept is None else kept) + self.files[0].first if self.unit == "line" else None
 
-    def _file(self, row: int) -> int:
-        return int(np.searchsorted(self.begins, row, side="right")) - 1
+    def _file(self, row: int) -> FilePlaces:
+        return next(file for file in reversed(self.files) if file.begin <= row)
 
 
 @dataclass(eq=False)
@@ -296,11 +299,6 @@ class Cells:
         texts = zip(self.texts.to_pylist(), self.counts.tolist(), chosen.tolist(), strict=True)
         return {text: count for text, count, is_chosen in texts if is_chosen}
 
-    def of(self, rows: NDArray[np.bool_], places: Places) -> Cells:
-        """The cells of the rows that the mask ``rows`` (n,) selects."""
-        array = self.array[rows] if isinstance(self.array, np.ndarray) else self.array.filter(_array_of(rows))
-        return Cells(self.name, places, array, self.is_text, self.decimal, self.is_string, self.missing_words)
-
     def with_none(self) -> Cells:
         """The same of which the word none is no missing cell, as labels may be."""
         return replace(self, missing_words=tuple(word for word in MISSING_WORDS if word != "none"))
@@ -404,11 +402,13 @@ class Table:
     columns : by name
     places : the locations of the rows
     remarks : remarks for the user on how cells were read
+    fingerprint : sha256 of the bytes of the file, or of the fingerprints of several
     """
 
     columns: dict[str, Cells]
     places: Places
     remarks: tuple[str, ...] = ()
+    fingerprint: str = ""
 
     def __len__(self) -> int:
         return 0 if not self.columns else len(next(iter(self.columns.values())))
@@ -420,10 +420,14 @@ class Table:
             return self
         if is_missing.all():
             raise DataError(f"{self.places.source}: column {name!r} has no value in any row")
-        places = replace(self.places, kept=(np.flatnonzero(~is_missing),))
+        places = Places((self.places.files[0]._replace(kept=np.flatnonzero(~is_missing)),))
         remark = f"rows without a value in column {name!r} are left out: {np.count_nonzero(is_missing):,}"
-        columns = {column: cells.of(~is_missing, places) for column, cells in self.columns.items()}
-        return Table(columns, places, (*self.remarks, remark))
+        has = _array_of(~is_missing)
+        columns = {
+            column: replace(cells, places=places, array=cells.array.filter(has))
+            for column, cells in self.columns.items()
+        }
+        return replace(self, columns=columns, places=places, remarks=(*self.remarks, remark))
 
 
 def behind_another(tables: Sequence[Table]) -> Table:
@@ -435,17 +439,12 @@ def behind_another(tables: Sequence[Table]) -> Table:
     """
     import pyarrow
 
-    first = tables[0]
-    begins = np.cumsum([0, *(len(table) for table in tables[:-1])]).tolist()
+    begins = np.cumsum([0, *map(len, tables[:-1])]).tolist()
     places = Places(
-        tuple(table.places.sources[0] for table in tables),
-        tuple(table.places.units[0] for table in tables),
-        tuple(table.places.firsts[0] for table in tables),
-        tuple(begins),
-        tuple(table.places.kept[0] for table in tables),
+        tuple(table.places.files[0]._replace(begin=begin) for table, begin in zip(tables, begins, strict=True))
     )
     columns = {}
-    for name in first.columns:
+    for name in tables[0].columns:
         cells = [table.columns[name] for table in tables]
         chunks = [chunk for one in _alike(cells) for chunk in one.chunks]
         decimal = "," if any(one.decimal == "," for one in cells) else "."
@@ -453,7 +452,8 @@ def behind_another(tables: Sequence[Table]) -> Table:
         is_strings = any(one.type == "string" for one in cells)
         columns[name] = Cells(name, places, pyarrow.chunked_array(chunks), is_text, decimal, is_strings)
     remarks = tuple(f"{table.places.source}: {remark}" for table in tables for remark in table.remarks)
-    return Table(columns, places, remarks)
+    fingerprint = hashlib.sha256("".join(table.fingerprint for table in tables).encode()).hexdigest()
+    return Table(columns, places, remarks, fingerprint)
 
 
 def _alike(cells: Sequence[Cells]) -> list[Any]:

@@ -59,28 +59,25 @@ def read_tables(
         first
     OSError : a source cannot be read
     """
-    choices, tables, digests = [], list[Table](), []
+    choices, tables = [], list[Table]()
     for source, kind in sources:
         chosen = ColumnChoice(options.table, model, unlabelled)
         try:
-            table, digest = read_cells(source, kind, options.table, chosen)
+            tables.append(read_cells(source, kind, options.table, chosen))
         except NoRowsError:
             if len(sources) == 1:
                 raise
             continue
         choices.append(chosen)
-        tables.append(table)
-        digests.append(digest)
     if not tables:
         names = " and ".join(str(source) for source, _ in sources)
         raise NoRowsError(f"{names}: expected at least one row, found none")
-    whole, fingerprint = tables[0], digests[0]
+    whole, chosen = tables[0], choices[0]
+    for table in tables[1:]:
+        require_names(list(table.columns), table.places.source, list(whole.columns), whole.places.source)
     if len(tables) > 1:
-        for table in tables[1:]:
-            require_names(list(table.columns), table.places.source, list(whole.columns), whole.places.source)
-        whole, fingerprint = behind_another(tables), hashlib.sha256("".join(digests).encode()).hexdigest()
-    chosen = choices[0]
-    rows = rows_beside(whole, fingerprint, options.table, chosen, options.bag_label)
+        whole = behind_another(tables)
+    rows = rows_beside(whole, options.table, chosen, options.bag_label)
     columns, remarks, is_training = chosen.columns, list[str](), chosen.columns is None
     if columns is None:
         columns, remarks = learn(whole, chosen.parts, options.table)
@@ -89,7 +86,7 @@ def read_tables(
     return with_features(rows, X, columns, (*remarks, *more), tuple(details))
 
 
-def rows_beside(table: Table, fingerprint: str, options: TableOptions, chosen: ColumnChoice, bag_label: str) -> Dataset:
+def rows_beside(table: Table, options: TableOptions, chosen: ColumnChoice, bag_label: str) -> Dataset:
     """Labels, queries, bags, costs and names of the rows of a table; of its columns the label alone. Raises
     DataError."""
     parts, columns, cells, places, n = chosen.parts, chosen.columns, table.columns, table.places, len(table)
@@ -117,7 +114,7 @@ def rows_beside(table: Table, fingerprint: str, options: TableOptions, chosen: C
         costs=None if parts.cost is None else costs_of(cells[parts.cost]),
         zero_based=False,
         source=places.source,
-        fingerprint=fingerprint,
+        fingerprint=table.fingerprint,
         unknown_features=0,
         table=TableRows(
             columns=Columns(label=parts.label, label_words=words),
@@ -149,13 +146,14 @@ class ColumnChoice:
         self.columns: Columns | None = None
         self.parts = Parts()
 
-    def choose(self, source: str, names: Sequence[str], index: Sequence[str]) -> tuple[list[str], set[str]]:
+    def choose(self, source: str, names: Sequence[str], index: Sequence[str]) -> dict[str, bool]:
         """See ``apsvm.data.tables.text.Choosing``."""
         self._decide(names, index, source)
         of_model = () if self.columns is None else self.columns.features
-        words = {column.name for column in of_model if column.kind is not ColumnKind.NUMBER}
-        beside = {self.parts.label, self.parts.qid, self.parts.bag, self.parts.cost, self.parts.id}
-        return self.parts.kept(names), set(self.parts.features) - words - {*self._options.categorical} - beside
+        parts = self.parts
+        spelled = {parts.label, parts.qid, parts.bag, parts.id, *self._options.categorical}
+        spelled.update(column.name for column in of_model if column.kind is not ColumnKind.NUMBER)
+        return {name: name in parts.features and name not in spelled for name in parts.kept(names)}
 
     def _decide(self, names: Sequence[str], index: Sequence[str], source: str) -> None:
         options, model, unlabelled = self._options, self.model, self.unlabelled
@@ -185,16 +183,16 @@ class ColumnChoice:
         self.parts = parts_of_model(names, self.columns, options, source, unlabelled=unlabelled)
 
 
-def read_cells(source: Source, kind: Kind, options: TableOptions, chosen: ColumnChoice) -> tuple[Table, str]:
-    """The table, and the sha256 of the file's bytes."""
+def read_cells(source: Source, kind: Kind, options: TableOptions, chosen: ColumnChoice) -> Table:
+    """The chosen columns of a table."""
     try:
-        table, digest = _read_chosen(source, kind, options, chosen.choose)
+        table = _read_chosen(source, kind, options, chosen.choose)
     except NoLabelError as error:
         candidates = _columns_of_two_values(source, kind, options)
         hint = f"; columns of two values: {listed(candidates)}" if candidates else ""
         raise DataError(f"{error}{hint}") from None
     label = chosen.parts.label
-    return table.labelled(label) if options.labelled_only and label is not None else table, digest
+    return table.labelled(label) if options.labelled_only and label is not None else table
 
 
 def texts_of(path: str, options: TableOptions, names: Sequence[str], option: str) -> dict[str, list[str]]:
@@ -202,15 +200,15 @@ def texts_of(path: str, options: TableOptions, names: Sequence[str], option: str
     data."""
     from apsvm.data.tables.kinds import recognised
 
-    def named(source: str, columns: Sequence[str], _: Sequence[str]) -> tuple[list[str], set[str]]:
+    def named(source: str, columns: Sequence[str], _: Sequence[str]) -> dict[str, bool]:
         for name in names:
             check_there(name, columns, source, option)
-        return list(dict.fromkeys(names)), set()
+        return dict.fromkeys(names, False)
 
     kind, source = recognised(path)
     if not kind.is_table:
         raise DataError(f"{path}: {option} takes columns of a table")
-    table, _ = _read_chosen(source, kind, options, named)
+    table = _read_chosen(source, kind, options, named)
     return {name: keys_of(table.columns[name]).tolist() for name in names}
 
 
@@ -218,13 +216,13 @@ def _columns_of_two_values(source: Source, kind: Kind, options: TableOptions) ->
     """The columns that may be labels, by the whole file or the first blocks of its text; none of a stream, which is
     read already."""
 
-    def every(_: str, names: Sequence[str], index: Sequence[str]) -> tuple[list[str], set[str]]:
-        return [one for one in names if one and one not in index], set()
+    def every(_: str, names: Sequence[str], index: Sequence[str]) -> dict[str, bool]:
+        return {one: False for one in names if one and one not in index}
 
     if not isinstance(source, str | os.PathLike):
         return []
     try:
-        table, _ = _read_chosen(source, kind, options, every, _BLOCKS_SEEN)
+        table = _read_chosen(source, kind, options, every, _BLOCKS_SEEN)
     except DataError:
         return []
     return [name for name, cells in table.columns.items() if len(cells.of_words()[0]) == 2]
@@ -232,7 +230,7 @@ def _columns_of_two_values(source: Source, kind: Kind, options: TableOptions) ->
 
 def _read_chosen(
     source: Source, kind: Kind, options: TableOptions, choose: Choosing, blocks: int | None = None
-) -> tuple[Table, str]:
+) -> Table:
     """Same as ``read_cells``; of text it reads the whole lines of the first ``blocks``."""
     if kind is Kind.CSV:
         return table_of_text(source, choose, options, blocks)
@@ -242,7 +240,8 @@ def _read_chosen(
         import pyarrow
 
         with pyarrow.OSFile(os.fsencode(source)) as stream:  # pyarrow reads its own file without copies
-            return table_of_arrow(stream, kind, os.fspath(source), choose, options), digest_of_file(source)
+            table = table_of_arrow(stream, kind, os.fspath(source), choose, options)
+        return replace(table, fingerprint=digest_of_file(source))
     content = source.read()
     table = table_of_arrow(io.BytesIO(content), kind, source.name, choose, options)
-    return table, hashlib.sha256(content).hexdigest()
+    return replace(table, fingerprint=hashlib.sha256(content).hexdigest())

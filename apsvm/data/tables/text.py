@@ -57,8 +57,8 @@ _LIMIT = Lock()
 
 Source = str | os.PathLike[str] | BinaryIO
 #: Says which columns of the table of this name are read, of their names and of those among them that a data frame's
-#: index had; and which of them are features that are no categories, whose spelling does not count.
-Choosing = Callable[[str, Sequence[str], Sequence[str]], tuple[Sequence[str], Collection[str]]]
+#: index had; and of each whether it is a feature that is no category, whose spelling does not count.
+Choosing = Callable[[str, Sequence[str], Sequence[str]], Mapping[str, bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,11 +317,9 @@ class _Body(BlockStream):
         return self.lines + self._ends_in_line
 
 
-def table_of_text(
-    source: Source, choose: Choosing, options: TableOptions, most_blocks: int | None = None
-) -> tuple[Table, str]:
-    """The columns that ``choose`` keeps, and the sha256 of the stored bytes; ``most_blocks``: only of the whole lines
-    of the first so many blocks. Raises DataError, OSError.
+def table_of_text(source: Source, choose: Choosing, options: TableOptions, most_blocks: int | None = None) -> Table:
+    """The columns that ``choose`` keeps; ``most_blocks``: only of the whole lines of the first so many blocks. Raises
+    DataError, OSError.
 
     Columns of numbers with decimals are read as numbers, at half the memory of their text; where one of them has other
     cells too, all are read again as text."""
@@ -337,21 +335,21 @@ def _can_be_read_again(source: Source) -> bool:
 
 def _table(
     source: Source, choose: Choosing, options: TableOptions, most_blocks: int | None, *, with_numbers: bool
-) -> tuple[Table, str]:
+) -> Table:
     """Raises _NotNumbersError."""
     digest, recoded = hashlib.sha256(), list[str]()
     with text_blocks(source, digest.update) as (name, blocks):
         blocks = blocks if most_blocks is None else _whole_lines(blocks, most_blocks)
         text = decoded(blocks, name, options.encoding, recoded)
         head, rest = read_head(text, name, options.decimal, options.skip_lines)
-        kept, numbers = choose(name, head.names, ())
+        kept = choose(name, head.names, ())
         place = {column: number for number, column in enumerate(head.names)}
-        with_numbers = with_numbers and not head.has_blanks  # pyarrow alone reads numbers
-        of_numbers = {place[column] for column in numbers if column in head.decimals and with_numbers}
+        decimals = head.decimals if with_numbers and not head.has_blanks else ()  # pyarrow alone reads numbers
+        of_numbers = {place[column] for column, is_plain in kept.items() if is_plain and column in decimals}
         body = _Body(rest, name, head.first_line)
         rows = _Rows(source, name, head, body, options.encoding)
         arrays = rows.columns([place[column] for column in kept], of_numbers)
-    places = Places((name,), ("line",), (head.first_line,)) if body.rows == rows.n else Places((name,))
+    places = Places.of(name, "line", head.first_line) if body.rows == rows.n else Places.of(name)
     ambiguous = [
         f"column {column!r}: {number} is read with a decimal point, not as {number.replace('.', '')}"
         for column in kept
@@ -361,7 +359,7 @@ def _table(
         column: Cells(column, places, array, is_text=True, decimal=head.decimal)
         for column, array in zip(kept, arrays, strict=True)
     }
-    return Table(cells, places, (*recoded, *ambiguous)), digest.hexdigest()
+    return Table(cells, places, (*recoded, *ambiguous), digest.hexdigest())
 
 
 def _whole_lines(blocks: Iterator[bytes], most: int) -> Iterator[bytes]:
