@@ -1,4 +1,4 @@
-"""The base of the estimators that train one plan:
+"""The estimators that train one plan:
 
 X, y, qid, sample_weight, bags  →  ``Fit`` of the plan that the parameters ask for  →  a model
 """
@@ -6,111 +6,35 @@ X, y, qid, sample_weight, bags  →  ``Fit`` of the plan that the parameters ask
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_scalar
 from sklearn.utils.metadata_routing import UNUSED
 
-from apsvm._support.caller import warn_caller
 from apsvm._support.container import ModelError
-from apsvm._support.machine import can_train, installed
 from apsvm._support.types import Column, JsonDict, Matrix
-from apsvm.data.dataset import Dataset, TableRows
 from apsvm.data.features import parsed
 from apsvm.data.features.scaling import NO_SCALING, SCALINGS
 from apsvm.data.labels import Target
 from apsvm.data.pooling import pooled_rows
-from apsvm.data.takes import Takes
 from apsvm.estimators.bags import first_of_bags
-from apsvm.estimators.fitted import ModelEstimator
-from apsvm.estimators.fitted import value_of as value_of
-from apsvm.estimators.following import FOR_STALLED, WeakRankerWarning, evidence_of, logger, training
-from apsvm.estimators.importances import importances
+from apsvm.estimators.fitted import Estimator
+from apsvm.estimators.following import logger, training
 from apsvm.estimators.parameters import settings_of
 from apsvm.estimators.rows import Counted
 from apsvm.metrics import parse_metric
-from apsvm.models.base import Ranker
 from apsvm.models.header import Header, parse_pool
 from apsvm.selection.completion import complete, outcomes
-from apsvm.solvers.state import State
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, asked_of, map_by_rule
 from apsvm.trainers.settings import SettingsError
 
 
-class TrainedEstimator(ModelEstimator):
-    """Estimator that trains on rows."""
-
-    #: Advice for a training that stopped early.
-    _remedy: ClassVar[str] = "raise time_limit, or what else it stopped at"
-    #: True if columns and rules are compared where ``features`` is left open.
-    _compares_maps: ClassVar[bool] = True
-
-    def _read(self, X: Matrix, y: Column, takes: Takes) -> tuple[Matrix, Target]:
-        """X as an array and what y means, of a fit, checked."""
-        raise NotImplementedError
-
-    def _described(self, header: Header) -> Header:
-        """The header with what the estimator itself has to say in it."""
-        return header
-
-    def _dataset(
-        self,
-        X: Matrix,
-        relevance: NDArray[np.float64],
-        groups: NDArray[np.int64] | None,
-        *,
-        costs: NDArray[np.float64] | None = None,
-        bags: NDArray[np.int64] | None = None,
-        source: str = "",
-    ) -> Dataset:
-        """Raises ValueError for more columns than this machine can hold weights of."""
-        if not can_train(X.shape[1]):
-            raise ValueError(
-                f"X has {X.shape[1]:,} columns, and a model a weight for each: more than this machine's memory can "
-                "train; leave out those without a value, X[:, numpy.unique(X.indices)]"
-            )
-        return Dataset(
-            X=X, relevance=relevance, groups=groups, costs=costs, zero_based=False, source=source, fingerprint="",
-            unknown_features=0, bags=bags, table=None if self._table is None else TableRows(self._table),
-        )  # fmt: skip
-
-    def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:
-        """The header of a trained model, completed."""
-        features, data, names = header.features, header.data, getattr(self, "feature_names_in_", None)
-        if self._table is None and names is not None:  # the table's own are there
-            features = replace(features, names=tuple(names.tolist()))
-        if data.queries is None and groups is not None:
-            data = replace(data, queries=int(np.unique(groups).size))
-        versions = {**header.versions, "scikit-learn": installed("scikit-learn")}
-        estimator = type(self).__name__
-        return self._described(replace(header, features=features, data=data, versions=versions, estimator=estimator))
-
-    def _finish(self, model: Ranker, X: Matrix, outcome: Outcome) -> None:
-        """The attributes of a fit on X; a warning where it stopped early, or the ranker is not good for something."""
-        self._keep(model)
-        if hasattr(self, "feature_importances_"):
-            del self.feature_importances_
-        found = importances(model, X)
-        if found is not None:  # a map that mixes all features has none
-            self.feature_importances_ = found
-        self._warn(outcome)
-
-    def _warn(self, outcome: Outcome) -> None:
-        if not outcome.as_asked:
-            remedy = FOR_STALLED if outcome.state == State.STALLED else self._remedy
-            message = f"{type(self).__name__} stopped early: {outcome.state}{evidence_of(outcome)}; {remedy}"
-            warn_caller(message, ConvergenceWarning)
-        for caution in outcome.cautions:
-            warn_caller(f"{type(self).__name__}: {caution}", WeakRankerWarning)
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
-class LinearEstimator(TrainedEstimator):
+class LinearEstimator(Estimator):
     """An estimator of one plan: the family's trainer with the settings that the parameters ask for."""
 
     features: str = AUTO
@@ -264,7 +188,7 @@ class LinearEstimator(TrainedEstimator):
         return AUTO if self.features == AUTO else str(parsed(self.features))
 
 
-class OfQueries(TrainedEstimator):
+class OfQueries(Estimator):
     """An estimator whose trainer takes queries, and neither weights nor bags."""
 
     __metadata_request__fit: ClassVar[dict[str, bool | str]] = {"sample_weight": UNUSED, "bags": UNUSED}

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from apsvm.metrics.thresholds import ThresholdRule
 from apsvm.models.header import Calibration, Header, Threshold
 from apsvm.selection.calibration import METHODS
-from apsvm.selection.decision import DecisionRule, HeldOutError, check_decision, decide
+from apsvm.selection.decision import DecisionRule, HeldOutError, decide
 from apsvm.trainers.base import Outcome
 from apsvm.trainers.fitting import Fit
 
@@ -36,30 +36,17 @@ def decision_rule(threshold: object, calibrate: object, *, fit_intercept: bool) 
     return DecisionRule(None if threshold is None else ThresholdRule.parse(threshold), calibrate)
 
 
-def check(fit: Fit, rule: DecisionRule) -> None:
-    """Raises ValueError for rows of which none can be held out."""
-    if rule.asks:
-        try:
-            check_decision(fit)
-        except HeldOutError as error:
-            raise _named(error, rule) from None
-
-
 def decided(fit: Fit, outcome: Outcome, header: Header, rule: DecisionRule) -> Header:
     """The header with what the rule asks for. Raises ValueError."""
     try:
         decision = decide(fit, outcome, rule)
     except HeldOutError as error:
-        raise _named(error, rule) from None
+        raise ValueError(f"{'calibrate' if rule.threshold is None else 'threshold'}: {error}") from None
     assert decision is not None  # it is never stopped
     if rule.threshold is None and decision.calibration is not None:
         line, held_out = last_of_half(decision.calibration), decision.threshold.held_out
         decision = replace(decision, threshold=Threshold(value=line, rule="probability", held_out=held_out))
     return decision.header(header)
-
-
-def _named(error: HeldOutError, rule: DecisionRule) -> ValueError:
-    return ValueError(f"{'calibrate' if rule.threshold is None else 'threshold'}: {error}")
 
 
 def last_of_half(calibration: Calibration) -> float:

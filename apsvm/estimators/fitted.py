@@ -1,4 +1,4 @@
-"""Estimators with a fitted model: scores, explanations, and models to and from files.
+"""The base of the estimators: fit and score, explanations, and models to and from files.
 
 The model is kept, and what an estimator says of its training is read from the model's header, after a fit as after
 ``from_model``.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import ClassVar, NamedTuple, Self
 
@@ -16,17 +16,24 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from apsvm._support.caller import warn_caller
+from apsvm._support.machine import can_train, installed
 from apsvm._support.naming import named_as_parameters
 from apsvm._support.types import Column, JsonDict, JsonObject, Matrix, Seed
 from apsvm.data.bags import Bags, deciding_rows
+from apsvm.data.dataset import Dataset, TableRows
 from apsvm.data.features.additive import ALL
 from apsvm.data.labels import Target
 from apsvm.data.pooling import pooled_rows
+from apsvm.data.takes import Takes
 from apsvm.estimators.bags import bags_in, each_alone, first_of_bags
+from apsvm.estimators.following import FOR_STALLED, WeakRankerWarning, evidence_of
 from apsvm.estimators.frames import validated
+from apsvm.estimators.importances import importances
 from apsvm.estimators.parameters import parameters_of
 from apsvm.estimators.rows import Counted, count_rows
 from apsvm.metrics.evaluate import Evaluation, evaluate
@@ -35,7 +42,8 @@ from apsvm.models.columns import Columns
 from apsvm.models.decision import line_of
 from apsvm.models.header import Header
 from apsvm.models.reading import load_any_model
-from apsvm.trainers.base import AnyTrainer
+from apsvm.solvers.state import State
+from apsvm.trainers.base import AnyTrainer, Outcome
 
 
 class Explanation(NamedTuple):
@@ -68,8 +76,8 @@ class Common:
     verbose: int = 0
 
 
-class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """score(x) = coef·φ(x) + intercept, or the highest of several such."""
+class Estimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """The base of all: score(x) = coef·φ(x) + intercept, or the highest of several such."""
 
     #: Requested by default: there is one thing that each of these columns can mean.
     __metadata_request__fit: ClassVar[dict[str, bool | str]] = {"qid": True, "sample_weight": True, "bags": True}
@@ -80,6 +88,10 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
     _renamed: ClassVar[Mapping[str, str]] = {}
     #: True if the trainer draws: an exact one leaves ``random_state`` alone.
     _draws: ClassVar[bool] = False
+    #: Advice for a training that stopped early.
+    _remedy: ClassVar[str] = "raise time_limit, or what else it stopped at"
+    #: True if columns and rules are compared where ``features`` is left open.
+    _compares_maps: ClassVar[bool] = True
 
     coef_: NDArray[np.float64]
     feature_importances_: NDArray[np.float64]
@@ -274,6 +286,10 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
     def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column, bags: Column) -> Self:
         raise NotImplementedError
 
+    def _read(self, X: Matrix, y: Column, takes: Takes) -> tuple[Matrix, Target]:
+        """X as an array and what y means, of a fit, checked."""
+        raise NotImplementedError
+
     def _judged(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
         """X as an array and what y means to the metric, checked."""
         raise NotImplementedError
@@ -351,6 +367,53 @@ class ModelEstimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-lea
 
     def _scores_of_pooled(self, X: Matrix) -> NDArray[np.float64]:
         return self._model.score(X, threads=self._threads())
+
+    def _dataset(
+        self,
+        X: Matrix,
+        relevance: NDArray[np.float64],
+        groups: NDArray[np.int64] | None,
+        *,
+        costs: NDArray[np.float64] | None = None,
+        bags: NDArray[np.int64] | None = None,
+        source: str = "",
+    ) -> Dataset:
+        """Raises ValueError for more columns than this machine can hold weights of."""
+        if not can_train(X.shape[1]):
+            raise ValueError(
+                f"X has {X.shape[1]:,} columns, and a model a weight for each: more than this machine's memory can "
+                "train; leave out those without a value, X[:, numpy.unique(X.indices)]"
+            )
+        return Dataset(
+            X=X, relevance=relevance, groups=groups, costs=costs, zero_based=False, source=source, fingerprint="",
+            unknown_features=0, bags=bags, table=None if self._table is None else TableRows(self._table),
+        )  # fmt: skip
+
+    def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:
+        """The header of a trained model, completed."""
+        features, data, names = header.features, header.data, getattr(self, "feature_names_in_", None)
+        if self._table is None and names is not None:  # the table's own are there
+            features = replace(features, names=tuple(names.tolist()))
+        if data.queries is None and groups is not None:
+            data = replace(data, queries=int(np.unique(groups).size))
+        versions = {**header.versions, "scikit-learn": installed("scikit-learn")}
+        estimator = type(self).__name__
+        return replace(header, features=features, data=data, versions=versions, estimator=estimator)
+
+    def _finish(self, model: Ranker, X: Matrix, outcome: Outcome) -> None:
+        """The attributes of a fit on X; a warning where it stopped early, or the ranker is not good for something."""
+        self._keep(model)
+        if hasattr(self, "feature_importances_"):
+            del self.feature_importances_
+        found = importances(model, X)
+        if found is not None:  # a map that mixes all features has none
+            self.feature_importances_ = found
+        if not outcome.as_asked:
+            remedy = FOR_STALLED if outcome.state == State.STALLED else self._remedy
+            message = f"{type(self).__name__} stopped early: {outcome.state}{evidence_of(outcome)}; {remedy}"
+            warn_caller(message, ConvergenceWarning)
+        for caution in outcome.cautions:
+            warn_caller(f"{type(self).__name__}: {caution}", WeakRankerWarning)
 
     def _keep(self, model: Ranker) -> None:
         """The fitted attributes, of a fit or of a model."""

@@ -18,7 +18,7 @@ from apsvm.models.columns import Columns
 
 if TYPE_CHECKING:
     from apsvm.data.tables.cells import Table
-    from apsvm.estimators.fitted import ModelEstimator
+    from apsvm.estimators.fitted import Estimator
 
 #: How X is checked, in fit and after.
 FEATURES: JsonDict = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
@@ -29,7 +29,7 @@ _NO_NUMBER = ("could not convert string to float", "float() argument must be")
 _SOURCE = "X"
 
 
-def validated(estimator: ModelEstimator, X: Matrix, *y: Column, reset: bool = True, **options: object) -> Any:
+def validated(estimator: Estimator, X: Matrix, *y: Column, reset: bool = True, **options: object) -> Any:
     """``validate_data`` of features; a data frame is a table, whatever its cells."""
     if hasattr(X, "checked_for"):  # rows on the workers of a cluster
         return X.checked_for(estimator, *y, reset=reset)

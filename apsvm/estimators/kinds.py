@@ -21,8 +21,7 @@ from apsvm._support.caller import warn_caller
 from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.labels import Target, of_numbers, of_two, ordered, threshold
 from apsvm.data.takes import Takes
-from apsvm.estimators.base import TrainedEstimator
-from apsvm.estimators.fitted import ModelEstimator
+from apsvm.estimators.fitted import Estimator
 from apsvm.estimators.following import logger
 from apsvm.estimators.frames import validated
 from apsvm.estimators.parameters import check_number, distinct_values
@@ -40,7 +39,7 @@ ONE_CLASS = "y has one class only: a ranking needs positive and negative rows"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TwoClasses(ClassifierMixin, TrainedEstimator):  # type: ignore[misc]
+class TwoClasses(ClassifierMixin, Estimator):  # type: ignore[misc]
     """A classifier of two classes, of which one is positive: ``pos_label``, or else the second in sorted order.
 
     ``decision_function`` and ``coef_`` are about the second of ``classes_``, whichever is positive, since scikit-learn
@@ -50,7 +49,7 @@ class TwoClasses(ClassifierMixin, TrainedEstimator):  # type: ignore[misc]
     pos_label: object = None
 
     #: Not scikit-learn's accuracy.
-    score = ModelEstimator.score
+    score = Estimator.score
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -173,13 +172,13 @@ class TwoClasses(ClassifierMixin, TrainedEstimator):  # type: ignore[misc]
         self.coef_ = self._sign * coef.reshape(1, -1)
         self.intercept_ = np.array([self._sign * (intercept - self._line)])
 
-    def _described(self, header: Header) -> Header:
+    def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:
         """The classes as they were, the negative and the positive, ``True`` being no 1.0."""
         classes: list[Json] = [
             name if isinstance(name, bool | int | float) else str(name) for name in self._negative_first.tolist()
         ]
         details = {**header.details, "classes": classes}
-        return super()._described(replace(header, details=details))
+        return super()._header_of(replace(header, details=details), groups)
 
     def _recall(self, header: Header) -> None:
         super()._recall(header)
@@ -205,7 +204,7 @@ def _classes_of(header: Header) -> AnyArray:
     return np.array(pair) if len(pair) == 2 and pair[0] != pair[1] else np.array([0, 1])
 
 
-class RankerOfNumbers(TrainedEstimator):
+class RankerOfNumbers(Estimator):
     """A ranker: neither classifier nor regressor."""
 
     def predict(self, X: Matrix) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_scalar, column_or_1d
 
 from apsvm._support.caller import warn_caller
@@ -211,10 +212,10 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no wei
         )
         return fewest
 
-    def _described(self, header: Header) -> Header:
+    def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:
         """Trainers got 1 and 0."""
         labels = of_two(self._negative_first, self._negative_first).labels
-        return super()._described(replace(header, labels=labels))
+        return super()._header_of(replace(header, labels=labels), groups)
 
     def _placed(self, header: Header, model: Ranker, X: Matrix, target: Target) -> Header:
         return with_f1_threshold(header, model.score(X), target.relevant)

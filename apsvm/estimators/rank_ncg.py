@@ -121,14 +121,14 @@ class RankNCG(RankerOfNumbers, LinearEstimator):
         self.classes_: NDArray[np.float64] = np.unique(target.judgements).astype(np.float64)
         return X, target
 
-    def _described(self, header: Header) -> Header:
+    def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:
         """All edges, and not only those between classes of the training."""
         edges = self._edges()
         if edges is None:
-            return super()._described(header)
+            return super()._header_of(header, groups)
         listed: list[Json] = [[low, high] for low, high in edges]
         details = {**header.details, "edges": listed}
-        return super()._described(replace(header, metric=WilcoxonMannWhitney(edges).name, details=details))
+        return super()._header_of(replace(header, metric=WilcoxonMannWhitney(edges).name, details=details), groups)
 
     def _recall(self, header: Header) -> None:
         super()._recall(header)

@@ -50,15 +50,12 @@ def count_rows(
     groups = None if qid is None else numbered("qid", qid, n_rows)
     if sample_weight is None:
         return Counted(every, groups)
-    if not by_query:
+    is_whole = sample_weight.sum() <= MOST_COPIES and (sample_weight == np.floor(sample_weight)).all()
+    if not by_query or (by_pair and not is_whole):
         return Counted(every, groups, costs=sample_weight * (n_rows / sample_weight.sum()))
-    if by_pair:
-        if (sample_weight != np.floor(sample_weight)).any() or sample_weight.sum() > MOST_COPIES:
-            return Counted(every, groups, costs=sample_weight * (n_rows / sample_weight.sum()))
+    if groups is None or by_pair:
         members = np.repeat(every, _copies(sample_weight))
         return Counted(members, None if groups is None else groups[members])
-    if groups is None:
-        return Counted(np.repeat(every, _copies(sample_weight)))
     first = np.unique(groups, return_index=True)[1]
     weights = sample_weight[first]
     differs = sample_weight != weights[groups]

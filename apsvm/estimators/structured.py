@@ -19,7 +19,7 @@ from apsvm._support.naming import OBJECTIVES
 from apsvm._support.types import Column, JsonDict
 from apsvm.data.labels import Target
 from apsvm.estimators.base import LinearEstimator
-from apsvm.estimators.decisions import check, decided, decision_rule, least_errors_line
+from apsvm.estimators.decisions import decided, decision_rule, least_errors_line
 from apsvm.estimators.fitted import loaded
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.estimators.parameters import check_number
@@ -138,9 +138,9 @@ class _Structured(LinearEstimator):
         parameters["fit_intercept"] = bool(header.details.get("fit_intercept", bias is not None or has_level))
         return parameters
 
-    def _described(self, header: Header) -> Header:
+    def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:
         details = {**header.details, "fit_intercept": bool(self.fit_intercept)}
-        return super()._described(replace(header, details=details))
+        return super()._header_of(replace(header, details=details), groups)
 
     def _recall(self, header: Header) -> None:
         super()._recall(header)
@@ -286,9 +286,8 @@ class APSVMClassifier(TwoClasses, _Structured):
     calibrate: str | None = None
 
     def _check(self, fit: Fit) -> None:
-        relevant = fit.target.of(fit.selection).relevant
-        check(fit, self._rule())
-        self._require_both(relevant)
+        self._rule()
+        self._require_both(fit.target.of(fit.selection).relevant)
 
     def _rule(self) -> DecisionRule:
         return decision_rule(self.threshold, self.calibrate, fit_intercept=self.fit_intercept)
