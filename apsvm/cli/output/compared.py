@@ -62,17 +62,22 @@ class Results:
     average: Average | None = None
 
     def table(self) -> Iterator[str]:
-        """A heading, a line for each setting in columns, and the chosen one's expected value on new rows."""
-        several = len({one.loss for one in self.candidates}) > 1
+        """A heading, a line for each setting with what differs, and the chosen one's expected value on new rows."""
+        settings = [self._setting_in_words(one) for one in self.candidates]
+        last = {spelled(grid, grid.along.name): None for grid in self._grids if grid.along is not None}
+        names = [name for name in dict.fromkeys(name for one in settings for name in one) if name not in last]
+        differ = [name for name in names if len({one[name] for one in settings if name in one}) > 1]
         multiples = any(isinstance(value, Multiple) for one in self.candidates for value in one.choice.values())
-        names = [*(["loss"] if several else []), *self._of_features, *self._columns, *(["mean C"] if multiples else [])]
-        names += [*self.metrics, "seconds", ""]
-        rows = [dict(zip(names, names, strict=True)), *map(self._row, self.candidates)]
+        names = [*differ, *last, *(["mean C"] if multiples else []), *self.metrics, "seconds", ""]
+        rows = [dict(zip(names, names, strict=True))]
+        for one, setting in zip(self.candidates, settings, strict=True):
+            mean_C = {"mean C": f"{one.mean_C:.4g}"} if one.C else {}
+            rows.append({**setting, **mean_C, **self._cells(one, ", ".join(self._marks(one)))})
         if self.average is not None:
             number = len(self.average.members)
             rows.append(self._cells(self.average, f"average of the best on {number} feature maps, chosen"))
         for one in self.beside:
-            row = self._cells(one, "for comparison" if several else f"for comparison: {one.loss}")
+            row = self._cells(one, "for comparison" if "loss" in differ else f"for comparison: {one.loss}")
             rows.append({"C": f"{one.choice['C']:g}", **row} if "C" in one.choice else row)
         widths = [max(len(row.get(name, "")) for row in rows) for name in names[:-1]]
         for row in rows:
@@ -96,13 +101,12 @@ class Results:
         values = {metric: f"{one.mean(metric):.4f} ± {one.deviation(metric):.4f}" for metric in self.metrics}
         return {"loss": one.loss, **values, "seconds": f"{math.fsum(one.seconds):.2f}", "": mark}
 
-    def _row(self, one: Candidate) -> dict[str, str]:
-        """Table row of a setting."""
+    def _setting_in_words(self, one: Candidate) -> dict[str, str]:
+        """The loss, the features and the settings of a candidate, as the command line has them."""
         grid, fit = self.search.grids[one.grid], self.search.fits[one.grid]
-        features = {name: _in_words(fit, name) for name in self._of_features}
+        features = {name: _in_words(fit, name) for name in ("features", "scale", "pool")}
         choice = {spelled(grid, name): shown(value) for name, value in one.choice.items()}
-        mean_C = {"mean C": f"{one.mean_C:.4g}"} if one.C else {}
-        return {**features, **choice, **mean_C, **self._cells(one, ", ".join(self._marks(one)))}
+        return {"loss": one.loss, **features, **choice}
 
     def _marks(self, one: Candidate) -> Iterator[str]:
         if one is self.chosen:
@@ -115,35 +119,13 @@ class Results:
             yield "stopped early"
 
     @property
-    def _of_features(self) -> list[str]:
-        """Names of the feature options that differ between the grids."""
-        options = [fit.features for fit in self._fits]
-        return [name for name in ("features", "scale", "pool") if len({getattr(one, name) for one in options}) > 1]
-
-    @property
-    def _fits(self) -> Sequence[Fit]:
-        """Fits of the grids that were compared to the end."""
-        return [self.search.fits[grid] for grid in self.search.alive]
-
-    @property
     def _grids(self) -> Sequence[Grid]:
+        """The grids that were compared to the end."""
         return [self.search.grids[grid] for grid in self.search.alive]
-
-    @property
-    def _columns(self) -> list[str]:
-        """The settings of which there are several values, and last those that the rows follow first."""
-        grids = self._grids
-        last = dict.fromkeys(spelled(grid, grid.along.name) for grid in grids if grid.along is not None)
-        tried: dict[str, set[str]] = {}
-        for grid in grids:
-            for axis in grid.axes:
-                tried.setdefault(spelled(grid, axis.name), set()).update(map(shown, axis.values))
-        first = [name for name, values in tried.items() if len(values) > 1]
-        return [*(name for name in first if name not in last), *last]
 
     def to_json(self) -> JsonDict:
         """All of it, for programs; settings by the names that a model's header has for them."""
-        search, dataset, first = self.search, self.search.dataset, self._fits[0]
+        search, dataset = self.search, self.search.dataset
         return {
             "data": {
                 "file": os.path.basename(dataset.source),
@@ -152,9 +134,6 @@ class Results:
                 "test_rows": [int(fold.test.size) for fold in search.folds],
             },
             **search.description(),
-            "features": first.features.features,
-            "scale": first.features.scale,
-            **({} if first.features.pool is None else {"pool": _in_words(first, "pool")}),
             "along": {grid.trainer.loss_name: grid.along.name for grid in self._grids if grid.along is not None},
             "at_edge": search.edges(self.candidates, self.chosen),
             "estimate": self.estimates,
@@ -174,7 +153,7 @@ class Results:
     def _setting(self, one: Candidate) -> JsonDict:
         from apsvm.selection.search import as_json
 
-        features = {name: _in_words(self.search.fits[one.grid], name) for name in self._of_features}
+        features = {name: _in_words(self.search.fits[one.grid], name) for name in ("features", "scale", "pool")}
         choice = {name: as_json(value) for name, value in one.choice.items()}
         mean_C = {"C_of_folds": one.C} if one.C else {}
         chosen = one is self.chosen and self.average is None
