@@ -4,6 +4,7 @@ metric, and the best of it trained on all rows (``selection.portfolio``)."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Self
@@ -24,6 +25,7 @@ from apsvm.models.averages import headers_of
 from apsvm.models.base import Ranker
 from apsvm.models.header import Header
 from apsvm.report.words import members
+from apsvm.selection.decision import DecisionRule, HeldOutError, decide
 from apsvm.selection.thresholds import with_f1_threshold
 from apsvm.trainers.fitting import AUTO, FeatureOptions
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from apsvm.selection.average import Average
     from apsvm.selection.candidates import Entry
     from apsvm.selection.race import Candidate
-    from apsvm.selection.search import SettingsSearch
+    from apsvm.selection.search import Refit, SettingsSearch
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -93,8 +95,7 @@ class _Portfolio(OfQueries):
             *_compared(search, candidates, average),
         ]
         (model,) = refit.model.rankers()
-        header = self._placed(self._header_of(model.header, groups), model, X, target)
-        model = model.with_header(header)
+        model = model.with_header(self._placed(self._header_of(model.header, groups), refit, X, target))
         self._finish(model, X, refit.outcome)
         return self
 
@@ -120,7 +121,7 @@ class _Portfolio(OfQueries):
         one = f"features {header.features.map}; loss {header.loss}, C = {header.C}"
         self.choice_ = "; ".join(members(header)) or one
 
-    def _placed(self, header: Header, model: Ranker, X: Matrix, target: Target) -> Header:
+    def _placed(self, header: Header, refit: Refit, X: Matrix, target: Target) -> Header:
         """The header with a threshold."""
         return header
 
@@ -217,8 +218,14 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no wei
         labels = of_two(self._negative_first, self._negative_first).labels
         return super()._header_of(replace(header, labels=labels), groups)
 
-    def _placed(self, header: Header, model: Ranker, X: Matrix, target: Target) -> Header:
-        return with_f1_threshold(header, model.score(X), target.relevant)
+    def _placed(self, header: Header, refit: Refit, X: Matrix, target: Target) -> Header:
+        fit = refit.fit
+        if header.threshold is None and (header.data.queries or 1) == 1:
+            with suppress(HeldOutError):
+                held_out: JsonDict = {"folds": refit.out_of_fold(), "how": refit.how, "own": refit.own}
+                found = decide(fit, refit.outcome, DecisionRule(), prepared=fit, **held_out)
+                header = header if found is None else found.header(header)
+        return with_f1_threshold(header, refit.model.score(X), target.relevant)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

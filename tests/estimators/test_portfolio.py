@@ -61,6 +61,7 @@ def test_a_classifier_there_and_back(rows, tmp_path):
     assert np.mean(predicted == names) > 0.85
     model.to_model().save(tmp_path / "m")
     loaded = load_model(tmp_path / "m")
+    assert loaded.header.threshold.held_out == "3 folds of rows"
     assert np.array_equal(loaded.score(X) - loaded.header.threshold.value, -model.decision_function(X))
     again = APSVMClassifierCV.from_model(loaded)
     assert (again.metric, again.cv, again.pos_label) == ("AP", 3, "fraud")
