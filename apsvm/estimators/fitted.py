@@ -47,7 +47,7 @@ from apsvm.trainers.base import AnyTrainer, Outcome
 
 
 class Explanation(NamedTuple):
-    """Contributions of features to scores.
+    """Contributions of columns to scores.
 
     Attributes
     ----------
@@ -55,10 +55,9 @@ class Explanation(NamedTuple):
         (n,) float64, the score of a row with the features' means in training, where the map knows them, else of a row
         of zeros; of several components by the one that is highest for the row.
     names : list[str]
-        (p,) the features; at the end, where the map mixes more of them than a rule has, all together.
+        (p,) the columns of X; at the end, where the map mixes more features than a rule has, all together.
     gave : ndarray
-        (n, p) float64, what each gave to a row's score beyond the base; ``abs(gave).mean(axis=0)`` is what matters
-        most for these rows.
+        (n, p) float64, what each gave to a row's score beyond the base.
     """
 
     base: NDArray[np.float64]
@@ -238,13 +237,14 @@ class Estimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         return deciding_rows(bags_in(bags, X.shape[0]), self._scores_of_pooled(X))
 
     def explain(self, X: Matrix) -> Explanation:
-        """Explain the scores of the rows of X (n, n_features_in_) by contributions of each feature. Features that
+        """Explain the scores of the rows of X (n, n_features_in_) by the contribution of each column. Columns that
         contribute together have equal shares.
 
         Returns
         -------
         Explanation
-            ``base + gave.sum(axis=1)`` are the scores: of several components, of the highest one.
+            ``base + gave.sum(axis=1)`` is ``decision_function``, of the positive class; of several components that of
+            the highest one.
 
         Raises
         ------
@@ -254,9 +254,8 @@ class Estimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         check_is_fitted(self)
         model = self._model
         X = validated(self, X, reset=False)
-        leading, names = model.leading(X), [*model.features(), ALL]
-        alone = np.ones(model.width, dtype=np.int64)
-        each = [model.contributions(X, component).dealt_to(alone) for component in range(model.components)]
+        leading, names, widths = model.leading(X), [*model.column_names(), ALL], model.column_widths()
+        each = [model.contributions(X, component).dealt_to(widths) for component in range(model.components)]
         gave = np.empty((X.shape[0], len(names)))
         for component, contributions in enumerate(each):
             rows = np.flatnonzero(leading == component)

@@ -138,6 +138,13 @@ class Model(ABC):
             return np.ones(self.width, dtype=np.int64)
         return np.array([column.width for column in features.columns.features], dtype=np.int64)
 
+    def column_names(self) -> list[str]:
+        """(k,) the names of the columns of ``column_widths``."""
+        features = self.header.features
+        if features.columns is None or features.pool is not None:
+            return self.features()
+        return [column.name for column in features.columns.features]
+
     def columns(self) -> list[str]:
         """(n_columns,) what the columns that are weighed are called, by the features they are made of."""
         names = self.features()

@@ -104,8 +104,7 @@ def drivers_of(part: JudgedRanker) -> Markup:
     total = float(deviations.sum())
     if total == 0.0:
         return section(DRIVERS, element("p", "All weights are zero: every row has the same score."))
-    columns = ranker.header.features.columns if ranker.header.features.pool is None else None
-    names = [*(ranker.features() if columns is None else (one.name for one in columns.features)), ALL]
+    names = [*ranker.column_names(), ALL]
     order = np.argsort(-deviations, kind="stable")[:MOST_FEATURES]
     most = float(deviations[order[0]])
     rows = [
