@@ -55,7 +55,7 @@ class FilePart:
         from apsvm.data.reading import read_data
 
         options = self.options
-        no_rows = Dataset(np.empty((0, 0)), np.empty(0), None, None, bool(options.zero_based), self.path, "", 0)
+        no_rows = Dataset(np.empty((0, 0)), np.empty(0), zero_based=bool(options.zero_based), source=self.path)
         if os.path.isfile(self.path) and not os.path.getsize(self.path):
             return no_rows
         try:
@@ -215,7 +215,7 @@ def frame_or_array(X: Matrix, number: int) -> PartOfTable | Dataset:
         return PartOfTable(table, Parts(features=names), TableOptions(features=names), precision_of(X))
     matrix = as_matrix(X, f"part {number}")
     n = matrix.shape[0]
-    return Dataset(matrix, np.zeros(n), None, None, True, f"part {number}", "", 0)
+    return Dataset(matrix, np.zeros(n), zero_based=True, source=f"part {number}")
 
 
 def as_matrix(X: Matrix, name: str) -> Matrix:

@@ -126,7 +126,7 @@ def _of_tables(cluster: Cluster, loaded: Parts, surveys: list[Survey], source: s
         X, columns, _, remarks = learn()
         X = replace(X, names=first.parts.features, columns=columns)
         table = TableRows(columns, remarks=tuple(remarks))
-        return Dataset(X, np.zeros(X.shape[0]), None, None, False, source, "", 0, table=table)
+        return Dataset(X, np.zeros(X.shape[0]), source=source, table=table)
     chosen = ColumnChoice(first.options, None, unlabelled=False)
     chosen.parts = first.parts
     rows = rows_beside(behind_another([part.table for part in parts]), first.options, chosen, "own")

@@ -170,12 +170,12 @@ class Dataset:
 
     X: Matrix
     relevance: NDArray[np.float64]
-    groups: NDArray[np.int64] | None
-    costs: NDArray[np.float64] | None
-    zero_based: bool
-    source: str
-    fingerprint: str
-    unknown_features: int
+    groups: NDArray[np.int64] | None = None
+    costs: NDArray[np.float64] | None = None
+    zero_based: bool = False
+    source: str = ""
+    fingerprint: str = ""
+    unknown_features: int = 0
     label_sets: LabelSets | None = None
     bags: NDArray[np.int64] | None = None
     ignores_bags: bool = False

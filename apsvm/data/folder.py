@@ -194,7 +194,6 @@ def open_folder(path: str | os.PathLike[str], *, check: bool = True) -> Dataset:
         zero_based=header.zero_based,
         source=str(folder),  # without a trailing slash
         fingerprint=header.source.sha256,
-        unknown_features=0,
     )
 
 

@@ -146,7 +146,6 @@ class _Files:
             costs=arrays["costs"] if self._has_costs else None,
             zero_based=self._first.zero_based,
             source=name,
-            fingerprint="",
             unknown_features=self._unknown,
             label_sets=sets,
             bags=arrays.get("bags"),

@@ -69,11 +69,8 @@ def read_matrix(
         X=X,
         relevance=relevance,
         groups=None if groups is None else read_groups(groups, X.shape[0], name),
-        costs=None,
-        zero_based=False,
         source=name,
         fingerprint=digest_of_file(name),
-        unknown_features=0,
         label_sets=sets,
     )
 

@@ -13,16 +13,7 @@ from apsvm.data import dataset as module
 
 def dataset(labels: list[float]) -> Dataset:
     n = len(labels)
-    return Dataset(
-        X=sp.csr_array((n, 1)),
-        relevance=np.array(labels, dtype=np.float64),
-        groups=None,
-        costs=None,
-        zero_based=False,
-        source="some.svm",
-        fingerprint="",
-        unknown_features=0,
-    )
+    return Dataset(sp.csr_array((n, 1)), np.array(labels, dtype=np.float64), source="some.svm")
 
 
 @over(

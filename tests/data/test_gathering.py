@@ -127,7 +127,7 @@ def test_bad_files(
 def test_blocks_of_any_width(tmp_path: Path, rng: np.random.Generator) -> None:
     """From whoever has them."""
     wide = sp.csr_array(rng.normal(size=(5, 3)))
-    one = Dataset(wide, np.ones(5), None, None, zero_based=False, source="a", fingerprint="", unknown_features=0)
+    one = Dataset(wide, np.ones(5), source="a")
     two = replace(one, X=sp.csr_array([[0.0, 2.0], [3.0, 0.0]]), relevance=np.zeros(2), costs=np.array([2.0, 3.0]))
     with gathered([one, two, one], tmp_path, "all") as found:
         expected = np.vstack([wide.toarray(), [[0.0, 2.0, 0.0], [3.0, 0.0, 0.0]], wide.toarray()])

@@ -51,5 +51,5 @@ def test_none_is_a_label_and_else_a_missing_cell(tmp_path):
     assert columns_of(data).label_words == ("none", "ship")
     assert "2 cells are missing (object 2)" in remarks(data)
     for label in ("NA", ""):
-        with pytest.raises(DataError, match="line 2 has no label"):
+        with pytest.raises(DataError, match=r":2: .*this row has no label"):
             read(tmp_path, f"object,y\ncar,{label}\ncar,ship\n")

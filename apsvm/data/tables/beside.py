@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.naming import advice
-from apsvm.data.dataset import DataError
 from apsvm.data.tables.cells import Cells, text_of, word_of
 from apsvm.data.tables.learning import fail_of
 from apsvm.data.tables.roles import listed
@@ -15,7 +14,6 @@ from apsvm.data.tables.written_numbers import TRUTH
 
 #: Of two words the positive one, in any case.
 _POSITIVE = ("yes", "y", "t", "positive", "pos", "1", "fraud")
-_MOST_ROWS = 8
 
 
 def labels_of(
@@ -36,7 +34,7 @@ def labels_of(
     DataError : a label is missing, infinite, or a word that the model does not know
     """
     cells = cells.with_none()
-    _refuse_missing(cells, cells.is_missing, "has no label", advice(" (--labelled-only)"))
+    _refuse_missing(cells, cells.is_missing, "label", advice(" (--labelled-only)"))
     if cells.codes is None or not cells.words:
         if not label_words:
             if np.isinf(cells.values).any():
@@ -82,7 +80,7 @@ def _in_order(
 def numbered(cells: Cells, what: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """The queries or bags (n,), the integers that they are, or else numbered as they appear; and then their names."""
     texts, codes = cells.as_they_stand
-    _refuse_missing(cells, codes < 0, f"has no {what}")
+    _refuse_missing(cells, codes < 0, what)
     names = texts.to_pylist()
     integers = _integers_of(names)
     return (codes.astype(np.int64), tuple(names)) if integers is None else (integers[codes], ())
@@ -100,7 +98,7 @@ def _integers_of(names: list[str]) -> NDArray[np.int64] | None:
 
 def costs_of(cells: Cells) -> NDArray[np.float64]:
     """(n,) float64, at least 0."""
-    _refuse_missing(cells, cells.is_missing, "has no cost")
+    _refuse_missing(cells, cells.is_missing, "cost")
     if cells.words:
         raise fail_of(cells, not_numbers(cells.name, cells.counted(np.isnan(cells.number_of)), of_training=False))
     values = cells.values.copy()
@@ -118,15 +116,8 @@ def keys_of(cells: Cells) -> NDArray[np.object_]:
 
 def _refuse_missing(cells: Cells, is_missing: NDArray[np.bool_], what: str, way: str = "") -> None:
     rows = np.flatnonzero(is_missing)
-    if rows.size == 0:
-        return
-    found = sorted({cells.text_at(int(row)) for row in rows[:_MOST_ROWS]} - {""})
-    is_word = "".join(f"; {text!r} is read as an empty cell" for text in found[:1])
-    places = ", ".join(str(cells.places.number(row)) for row in rows[:_MOST_ROWS].tolist())
-    more = f", … ({rows.size:,} in all)" if rows.size > _MOST_ROWS else ""
-    unit = cells.places.unit + ("s" if rows.size > 1 else "")
-    raise DataError(
-        f"{cells.places.source}: column {cells.name!r}: every row needs a value, and {unit} {places}{more} "
-        f"{what if rows.size == 1 else what.replace('has', 'have', 1)} (NA, null, nil, NaN and ? are empty cells"
-        f"{is_word}): leave {'it' if rows.size == 1 else 'them'} out{way}"
-    )
+    if rows.size:
+        text = cells.text_at(int(rows[0]))
+        read = f" ({text!r} is read as an empty cell)" if text else ""
+        count = f", like {rows.size:,} in all" if rows.size > 1 else ""
+        raise cells.fail(int(rows[0]), f"this row has no {what}{read}{count}: leave it out{way}")

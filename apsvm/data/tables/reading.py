@@ -112,10 +112,8 @@ def rows_beside(table: Table, options: TableOptions, chosen: ColumnChoice, bag_l
         relevance=relevance,
         groups=groups,
         costs=None if parts.cost is None else costs_of(cells[parts.cost]),
-        zero_based=False,
         source=places.source,
         fingerprint=table.fingerprint,
-        unknown_features=0,
         table=TableRows(
             columns=Columns(label=parts.label, label_words=words),
             keys=None if parts.id is None else keys_of(cells[parts.id]),
