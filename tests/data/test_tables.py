@@ -314,7 +314,7 @@ HOSTILE = [
     ('a,y\n"x\n\0",1\n', r"data.csv:3: found a NUL byte"),
     ('a,y\n1,0\n"1,1\n', r"data.csv:3: expected 2 fields, found 1: is a closing quote missing\?"),
     ('a,y\n1,0\n\n2,"1\n3,1\n', "data.csv:4: a quoted field begins in this row and never ends"),
-    ("a,y\n1,\n2,1\n3,NA\n", r"csv:2: column 'y': this row has no label, like 2 in all: leave it out \(--labelled-only\)"),
+    ("a,y\n1,\n2,1\n3,NA\n", r":2: column 'y': this row has no label, like 2 in all: leave it out \(--labelled-only\)"),
     ("a,y\n1,1\n2,1\n-inf,0\n", r"data.csv:4: column 'a': expected a finite number, found '-inf'"),
     ("a,y\n1,0\n2,inf\n", r"data.csv:3: column 'y': expected a finite number, found 'inf'"),
     ("1,2\n3,4\n", "expected the names of the columns in the first line, found numbers: 1, 2"),

@@ -148,58 +148,36 @@ class Cells:
         return "string" if is_string(kind) else str(kind)
 
     @cached_property
-    def values(self) -> NDArray[np.float64]:
-        """(n,) the numbers, and dates as days; NaN for all else."""
+    def _plain(self) -> NDArray[np.float64] | None:
+        """(n,) the numbers, and dates as days, of a column without other cells, NaN for a missing one; None of a column
+        with other cells, or one that is typed as words."""
         import pyarrow
         from pyarrow import compute, types
 
-        if self.codes is not None:
-            return np.append(self.number_of, np.nan)[self.codes]
-        if "values" in self.__dict__:  # of the attempt to read plain numbers
-            values: NDArray[np.float64] = self.__dict__["values"]
-            return values
-        kind = self.array.type
+        array, kind = self.array, self.array.type
         if types.is_null(kind):
             return np.full(len(self), np.nan)
         if self.type in ("date", "time"):
             unit = "us" if self.type == "time" or not hasattr(kind, "unit") else kind.unit
             whole = pyarrow.time64("us") if self.type == "time" else pyarrow.timestamp(unit, getattr(kind, "tz", None))
-            counts = self.array.cast(whole).cast(pyarrow.int64())
-            return self._floats(compute.divide(counts.cast(pyarrow.float64(), safe=False), _A_SECOND[unit] * A_DAY))
-        if types.is_duration(kind):
-            counts = self.array.cast(pyarrow.int64()).cast(pyarrow.float64(), safe=False)
-            return self._floats(compute.divide(counts, _A_SECOND[kind.unit]))
-        return self._floats(self.array)
-
-    def _floats(self, array: Any) -> NDArray[np.float64]:
-        import pyarrow
-
-        if array.num_chunks == 1:
-            return floats_of(array.chunk(0).cast(pyarrow.float64(), safe=False))
-        result, begin = np.empty(len(self)), 0
-        for chunk in array.chunks:
-            result[begin : begin + len(chunk)] = floats_of(chunk.cast(pyarrow.float64(), safe=False))
-            begin += len(chunk)
-        return result
-
-    @cached_property
-    def _are_plain_numbers(self) -> bool:
-        """True if every cell of a text column is empty or a plain number; ``values`` is then available."""
-        import pyarrow
-        from pyarrow import types
-
-        if types.is_floating(self.array.type) or types.is_null(self.array.type):
-            return True
-        if self.decimal != ".":
-            return False
+            counts = array.cast(whole).cast(pyarrow.int64()).cast(pyarrow.float64(), safe=False)
+            array = compute.divide(counts, _A_SECOND[unit] * A_DAY)
+        elif types.is_duration(kind):
+            counts = array.cast(pyarrow.int64()).cast(pyarrow.float64(), safe=False)
+            array = compute.divide(counts, _A_SECOND[kind.unit])
+        elif self.type not in ("number", "truth", "text") or (types.is_string(kind) and self.decimal != "."):
+            return None
         try:
-            values = self._floats(self.array)
+            values = [floats_of(chunk.cast(pyarrow.float64(), safe=False)) for chunk in array.chunks]
         except pyarrow.ArrowInvalid:
-            return False
-        if np.isinf(values).any():
-            return False
-        self.__dict__["values"] = values
-        return True
+            return None
+        result = values[0] if len(values) == 1 else np.concatenate([np.empty(0), *values])
+        return None if types.is_string(kind) and np.isinf(result).any() else result
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """(n,) the numbers, and dates as days; NaN for all else."""
+        return np.append(self.number_of, np.nan)[self._distinct[1]] if self._plain is None else self._plain
 
     @cached_property
     def are_codes(self) -> bool:
@@ -207,9 +185,9 @@ class Cells:
         front, or all of 16 to 20 digits, which float64 would merge."""
         from pyarrow import compute, types
 
-        if self.type != "text" or not types.is_string(self.array.type) or not self._are_plain_numbers:
+        if self.type != "text" or not types.is_string(self.array.type) or self._plain is None:
             return False
-        values = self.values[~np.isnan(self.values)]
+        values = self._plain[~np.isnan(self._plain)]
         if not values.size or (values != np.floor(values)).any() or values.min() < 0.0:
             return False
         lengths = compute.min_max(compute.binary_length(self.array))
@@ -219,12 +197,10 @@ class Cells:
             return False
         return bool(compute.all(compute.ascii_is_decimal(self.array)).as_py())
 
-    @cached_property
+    @property
     def codes(self) -> NDArray[np.int32] | None:
         """(n,) which of ``texts`` a cell is, −1 where it is missing; None of numbers and dates alone."""
-        if self.type in ("number", "truth", "date", "time") or (self.type == "text" and self._are_plain_numbers):
-            return None
-        return self._distinct[1]
+        return self._distinct[1] if self._plain is None else None
 
     @cached_property
     def texts(self) -> Any:

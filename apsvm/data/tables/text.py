@@ -389,16 +389,19 @@ class _Rows:
         import pyarrow
 
         schema = pyarrow.schema([(f"{at}", pyarrow.float64() if at in numbers else pyarrow.string()) for at in kept])
-        batches, read = [], {f"{at}": bytearray() for at in numbers}
+        of_numbers = [f"{at}" for at in kept if at in numbers]
+        # The numbers of each batch column by column, in one buffer: many that grow would be moved.
+        batches, sizes, buffer = [], [], bytearray()
         try:
             for batch in self._batches_of_csv(kept) if self.head.has_blanks else self._batches(schema):
                 self.n += len(batch)
-                for name, rows in read.items():
+                for name in of_numbers:
                     values = floats_of(batch[name])
                     if np.isinf(values).any():
                         raise _NotNumbersError
-                    rows += values.data
-                batches.append(batch.drop_columns([*read]))
+                    buffer += values.data
+                sizes.append(len(batch))
+                batches.append(batch.drop_columns(of_numbers))
         except _RowError as error:
             raise DataError(f"{self._place(error.row)}: {error}") from None
         except pyarrow.ArrowInvalid as error:
@@ -415,7 +418,10 @@ class _Rows:
         if self.body.quotes % 2 and any("\n" in (column[self.n - 1].as_py() or "") for column in texts.columns):
             raise DataError(f"{self._place(self.n - 1)}: a quoted field begins in this row and never ends")
         columns = dict(zip(texts.column_names, texts.columns, strict=True))
-        columns |= {name: array_of_floats(rows) for name, rows in read.items()}
+        blocks = np.split(np.frombuffer(buffer), len(of_numbers) * np.cumsum(sizes)[:-1])
+        for at, name in enumerate(of_numbers):
+            of_column = [block[at * n : (at + 1) * n] for n, block in zip(sizes, blocks, strict=True)]
+            columns[name] = array_of_floats(np.concatenate(of_column))
         return [columns[name] for name in schema.names]
 
     def _batches(self, schema: Any) -> Iterator[Any]:
