@@ -15,6 +15,7 @@ from click.shell_completion import shell_complete
 from apsvm import __version__
 from apsvm.cli.group import CommandGroup, Listed
 from apsvm.cli.shared import CANNOT_WRITE, CLOSED_PIPE, INTERNAL, INTERRUPTED, MISSING, say
+from apsvm.cli.shared import reading as reading_inputs  # the package has a module of that name
 
 #: click's convention: `eval "$(_APSVM_COMPLETE=bash_source apsvm)"` switches completion on.
 COMPLETION = "_APSVM_COMPLETE"
@@ -97,7 +98,7 @@ def run(arguments: list[str]) -> int:
         # Not program.main(): it would turn a closed pipe into exit code 1 before we see it.
         if COMPLETION in os.environ:
             return shell_complete(program, {}, "apsvm", COMPLETION, os.environ[COMPLETION])
-        with program.make_context("apsvm", list(arguments)) as context:
+        with reading_inputs(), program.make_context("apsvm", list(arguments)) as context:
             code = program.invoke(context)
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -112,8 +112,7 @@ def in_queries_beside(dataset: Dataset, paths: Sequence[str]) -> Dataset:
     if not sizes:
         return dataset
     names = " and ".join(sizes)
-    with reading(names):
-        dataset = replace(dataset, groups=read_groups(sizes, len(dataset), dataset.source))
+    dataset = replace(dataset, groups=read_groups(sizes, len(dataset), dataset.source))
     remark(f"{dataset.source}: its queries are those of {printable(names)}")
     return dataset
 

@@ -68,8 +68,7 @@ class Scored:
         graded = all(metric.graded for metric in metrics.values())
         of_models = dict.fromkeys(model.header.labels for model in self.models.values() if not model.has_classes)
         meanings: Sequence[Labels | None] = (list(of_models) if self.options == LabelOptions() else []) or [None]
-        with reading(self.dataset.source):
-            targets = [judge(self.dataset, self.options, labels, graded_metrics=graded) for labels in meanings]
+        targets = [judge(self.dataset, self.options, labels, graded_metrics=graded) for labels in meanings]
         if not all(_judge_alike(targets[0], other) for other in targets[1:]):
             raise click.UsageError(
                 "the models have different positive labels: choose by --positive-label or --relevant-from"
@@ -162,8 +161,7 @@ def _scored_by_models(
                     f"{path}: it has other features than {next(iter(rankers))}, and standard input is read once",
                 )
             datasets[features] = rows_for(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
-        with reading(data):
-            of_this_model, columns[path] = ranked(ranker, datasets[features], by_rows=read.ignores_bags)
+        of_this_model, columns[path] = ranked(ranker, datasets[features], by_rows=read.ignores_bags)
         result = result or of_this_model
         first = next(iter(columns))
         if len(columns[path]) != len(columns[first]):

@@ -77,18 +77,22 @@ def put(text: str) -> None:
 
 
 @contextmanager
-def reading(what: str) -> Iterator[None]:
-    """Turns errors in reading an input into a ``Failure``."""
-    from apsvm._support.container import ModelError
-    from apsvm._support.log import LogError
-    from apsvm.data.dataset import DataError
-
+def reading(what: str = "") -> Iterator[None]:
+    """Turns errors in reading an input into a ``Failure``; without a name, those that name their file."""
     try:
         yield
-    except (DataError, ModelError, LogError) as error:
+    except ValueError as error:
+        from apsvm._support.container import ModelError
+        from apsvm._support.log import LogError
+        from apsvm.data.dataset import DataError
+
+        if not isinstance(error, DataError | ModelError | LogError):
+            raise
         raise Failure(BAD_DATA, str(error)) from None
     except OSError as error:
-        name = "standard input" if what == "-" else what
+        name = "standard input" if what == "-" else what or error.filename
+        if name is None or isinstance(error, BrokenPipeError):  # an output
+            raise
         raise Failure(NO_INPUT, f"cannot read {name}: {error.strerror or error}") from None
 
 

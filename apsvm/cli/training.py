@@ -149,8 +149,7 @@ def query_weights(path: str | None, dataset: Dataset) -> dict[int, float] | None
         return None
     if dataset.groups is None:
         raise Failure(BAD_DATA, f"{dataset.source}: --query-weights needs rows with qid:, found none")
-    with reading(path):
-        weights, unknown = weights_of_queries(path, dataset)
+    weights, unknown = weights_of_queries(path, dataset)
     if unknown:
         remark(f"warning: {path}: {len(unknown)} of its qids are not in {dataset.source}, such as {unknown[0]}")
     return weights

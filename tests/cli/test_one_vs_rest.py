@@ -93,7 +93,7 @@ def test_interrupted(number, code, digits, command, environment, tmp_path):
     try:
         assert any("10 classes" in line for line in process.stderr)  # they have been read, and the first two begin
         with pytest.raises(subprocess.TimeoutExpired):
-            process.communicate(timeout=0.7)
+            process.communicate(timeout=0.3)
         process.send_signal(number)
         said = process.communicate(timeout=60)[1]
     finally:
@@ -101,7 +101,7 @@ def test_interrupted(number, code, digits, command, environment, tmp_path):
     assert process.returncode == code, said
     assert "Traceback" not in said
     rankers = load_any_model(model)
-    assert 1 <= rankers.classes.size <= 2
+    assert 1 <= rankers.classes.size < 10
     assert rankers.header.state == "interrupted"
     skipped = rankers.header.classes_skipped
     assert sorted([*rankers.classes, *(one.label for one in skipped)]) == list(range(10))

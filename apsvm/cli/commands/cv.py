@@ -29,7 +29,7 @@ from apsvm.cli.output.compared import Results, how_chosen
 from apsvm.cli.output.progress import Bar
 from apsvm.cli.reading import with_read_options
 from apsvm.cli.scored import named_metrics
-from apsvm.cli.shared import BAD_DATA, STOPPED_EARLY, Failure, all_given, bad_data, put, reading, remark, say, writing
+from apsvm.cli.shared import BAD_DATA, STOPPED_EARLY, Failure, all_given, bad_data, put, remark, say, writing
 from apsvm.data.read_options import ReadOptions
 from apsvm.selection.grids import Grid
 
@@ -149,8 +149,7 @@ class _Run:
         pool, *others = _pools(self.options)
         if pool is None or others:
             return dataset
-        with reading(dataset.source):
-            return bags_settled(dataset, self.grids[0].trainer, pool)
+        return bags_settled(dataset, self.grids[0].trainer, pool)
 
     def by_labels_of(self, dataset: Dataset) -> _Run:
         """The run with loss and metric for grades, if the rows have grades and the user named neither."""
@@ -199,8 +198,7 @@ class _Run:
         folds = self.options["folds"]
         search = SettingsSearch(dataset, self.grids, self.metrics, folds=folds, **self._common(dataset, None))
         for fit in search.fits:
-            with reading(dataset.source):
-                training.say_of_rows(fit, fit.training_set())
+            training.say_of_rows(fit, fit.training_set())
         *_, of_rows = search.fits  # fits that pool bags come first
         remark(training.described(of_rows.dataset, of_rows.target))
         if len(search.folds) < folds:

@@ -13,7 +13,7 @@ from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import files, options
-from apsvm.cli.shared import BAD_DATA, Failure, put, reading, say
+from apsvm.cli.shared import BAD_DATA, Failure, put, say
 
 if TYPE_CHECKING:
     from apsvm.detection.base import Detections, Objects
@@ -54,12 +54,10 @@ def eval_detections(
     if objects == detections:
         raise click.UsageError(f"OBJECTS and DETECTIONS are both {objects}")
     asked = _parsed(metrics)
-    with reading(objects):
-        truth = read_objects(objects)
+    truth = read_objects(objects)
     if truth.remark:
         say(f"{objects}: {truth.remark}")
-    with reading(detections):
-        found = read_detections(detections, truth, classes)
+    found = read_detections(detections, truth, classes)
     if not asked:
         asked = _parsed(("AP(coco)", "AP50", "AP75") if truth.class_ids else ("AP(voc2010)",))
     evaluations = [evaluate(metric, truth, found) for metric in asked]

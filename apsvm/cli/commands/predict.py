@@ -11,7 +11,7 @@ from apsvm._support.shown import printable
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import files, options
 from apsvm.cli.reading import how_to_read, read_any_model, refuse_swapped, rows_for
-from apsvm.cli.shared import bad_data, reading, refuse_if_given, refuse_same_file, remark, writing
+from apsvm.cli.shared import bad_data, refuse_if_given, refuse_same_file, remark, writing
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -137,8 +137,7 @@ def _lines(ranker: Model, data: str, model: str, read: ReadOptions, wanted: Simp
         return _items(ranker, data, read, wanted)
     columns = {} if wanted.show is None else shown_columns(data, read, wanted.show)
     rows = rows_for(ranker, data, read, ignore_unknown=wanted.ignore_unknown, unlabelled=True)
-    with reading(rows.source):
-        rows, scores = ranked(ranker, rows, by_rows=read.ignores_bags)
+    rows, scores = ranked(ranker, rows, by_rows=read.ignores_bags)
     scored = RankedRows(model=ranker, name=model, rows=rows, path=data, scores=scores, options=wanted, columns=columns)
     if wanted.html is not None:
         return [list_page(scored).removesuffix("\n")]

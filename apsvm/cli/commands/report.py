@@ -20,7 +20,6 @@ from apsvm.cli.shared import (
     NO_INPUT,
     Failure,
     bad_data,
-    reading,
     refuse_same_file,
     remark,
     writing,
@@ -139,6 +138,5 @@ def _lines(path: str, dataset: Dataset) -> NDArray[np.int64] | None:
         return dataset.table.lines
     if path == "-" or not is_text(path):
         return None
-    with reading(path):
-        lines = line_numbers(path)
+    lines = line_numbers(path)
     return lines if lines.size == len(dataset) else None

@@ -20,7 +20,7 @@ from apsvm.cli.options.trainers import LOSS, ChosenLoss, TrainersCommand, planne
 from apsvm.cli.output.progress import Bar, Display
 from apsvm.cli.output.records import model_and_log, open_log, run_record
 from apsvm.cli.reading import one_ranker, read_any_model, read_rows, with_read_options
-from apsvm.cli.shared import Failure, all_given, bad_data, reading, remark, say
+from apsvm.cli.shared import Failure, all_given, bad_data, remark, say
 from apsvm.data.parts import parts_of
 from apsvm.data.read_options import ReadOptions
 from apsvm.data.takes import Takes
@@ -144,7 +144,7 @@ class _Run:
 
         options, source = self.options, dataset.source
         validation = self._validation(dataset)
-        with bad_data(source), reading(source):
+        with bad_data(source):
             weights = training.query_weights(options["query_weights"], dataset)
             fit = Fit.of(
                 dataset, self.trainer, self.labels, self.features, query_weights=weights, validation=validation
@@ -191,9 +191,8 @@ class _Run:
         )
         if rows.unknown_features:
             remark(f"{rows.source}: {rows.unknown_features} feature values that {dataset.source} lacks were ignored")
-        with reading(rows.source):
-            rows = bags_settled(rows, self.trainer, self.features.pool)
-            return rows, decide(rows, takes, self.labels)
+        rows = bags_settled(rows, self.trainer, self.features.pool)
+        return rows, decide(rows, takes, self.labels)
 
     def _trained(self, raw: Fit, rows: TrainingSet, log: Log, signals: list[int]) -> tuple[Fit, Outcome, Model] | None:
         """The training ``raw`` of ``rows``, whose features are still as they were read, with its features learned; its

@@ -12,7 +12,7 @@ from apsvm._support.types import JsonDict
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import files, options
 from apsvm.cli.reading import how_to_read, read_any_model, refuse_swapped, rows_for
-from apsvm.cli.shared import DOES_NOT_HOLD, SAYS_NOTHING, STOPPED_EARLY, bad_data, put, reading
+from apsvm.cli.shared import DOES_NOT_HOLD, SAYS_NOTHING, STOPPED_EARLY, bad_data, put
 from apsvm.cli.training import query_weights
 from apsvm.data.read_options import ReadOptions
 
@@ -62,8 +62,7 @@ def verify(
     refuse_swapped(data=data, model=model)
     ranker = read_any_model(model)
     dataset = rows_for(ranker, data, read)
-    with reading(data):
-        weights = query_weights(weights_of_queries, dataset)
+    weights = query_weights(weights_of_queries, dataset)
     verdicts: list[Verdict] = []
     limits = Limits(seconds=time_limit, iterations=max_iterations)
     with bad_data(model):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.reading import rows_for
-from apsvm.cli.shared import BAD_DATA, Failure, reading, writing
+from apsvm.cli.shared import BAD_DATA, Failure, writing
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -29,10 +29,8 @@ def write_detections(model: Model, path: str, out: str, read: ReadOptions, optio
     data = rows_for(model, path, read, ignore_unknown=options.ignore_unknown, unlabelled=True)
     if data.bags is None:
         raise Failure(BAD_DATA, f"{data.source}: the image of a box is the bag of its row, and these rows are in none")
-    with reading(options.boxes):
-        boxes = read_boxes(options.boxes, data.X.shape[0])
-    with reading(path):
-        scores = scores_of(model, data)
+    boxes = read_boxes(options.boxes, data.X.shape[0])
+    scores = scores_of(model, data)
     columns = scores[:, None] if scores.ndim == 1 else scores
     labels = [(header, header.labels.positive) for header in model.headers]
     classes = [header.shown_label(1.0 if label is None else label) for header, label in labels]
@@ -43,12 +41,11 @@ def write_detections(model: Model, path: str, out: str, read: ReadOptions, optio
     of_class, rows = np.repeat(np.arange(len(kept)), [one.size for one in kept]), np.concatenate(kept)
     named = data.table is not None and data.table.bags
     bags, what = data.bags[rows].tolist(), ([classes[at] for at in of_class], columns[rows, of_class], boxes[rows])
-    with reading(data.source):
-        if options.detections == "coco":  # ids are whole numbers, or names
-            images = [data.bag_name(bag) if named else bag for bag in bags]
-            contents = {"": coco_results(images, *what)}
-        else:
-            contents = voc_results([data.bag_name(bag) for bag in bags], *what)
+    if options.detections == "coco":  # ids are whole numbers, or names
+        images = [data.bag_name(bag) if named else bag for bag in bags]
+        contents = {"": coco_results(images, *what)}
+    else:
+        contents = voc_results([data.bag_name(bag) for bag in bags], *what)
     if options.detections == "coco" or len(classes) == 1:
         (content,) = contents.values() if contents else (b"",)
         with writing(out):

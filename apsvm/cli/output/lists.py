@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from apsvm._support.shown import printable
-from apsvm.cli.shared import BAD_DATA, Failure, bad_data, reading, say
+from apsvm.cli.shared import BAD_DATA, Failure, bad_data, say
 from apsvm.models.decision import line_of
 from apsvm.models.header import LabelKind
 
@@ -135,9 +135,8 @@ def shown_columns(path: str, read: ReadOptions, names: Sequence[str]) -> dict[st
 
     columns: dict[str, list[str]] = {name: [] for name in names}
     for part in parts_of(path):
-        with reading(part):
-            for name, cells in texts_of(part, read.table, names, "--show").items():
-                columns[name] += map(printable, cells)
+        for name, cells in texts_of(part, read.table, names, "--show").items():
+            columns[name] += map(printable, cells)
     return columns
 
 
@@ -225,8 +224,7 @@ def _documents(rows: Dataset, path: str) -> tuple[list[str], str]:
     names = names_of_rows(rows)
     if rows.table is not None and (rows.table.keys is not None or (rows.table.bags and rows.stands_for is not None)):
         return names, ""
-    with reading(path):
-        ids = docids(path) if rows.table is None and is_text(path) else None
+    ids = docids(path) if rows.table is None and is_text(path) else None
     if ids is not None and rows.deciding is not None:
         ids = [ids[row] for row in rows.deciding.tolist()]
     if ids is not None and len(ids) == len(names) == len(set(zip(rows.groups.tolist(), ids, strict=False))):
