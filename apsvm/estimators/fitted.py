@@ -28,12 +28,12 @@ from apsvm.data.bags import Bags, deciding_rows
 from apsvm.data.dataset import Dataset, TableRows
 from apsvm.data.features.additive import ALL
 from apsvm.data.labels import Target
+from apsvm.data.moments import column_moments
 from apsvm.data.pooling import pooled_rows
 from apsvm.data.takes import Takes
 from apsvm.estimators.bags import bags_in, each_alone, first_of_bags
-from apsvm.estimators.following import FOR_STALLED, WeakRankerWarning, evidence_of
+from apsvm.estimators.following import WeakRankerWarning
 from apsvm.estimators.frames import validated
-from apsvm.estimators.importances import importances
 from apsvm.estimators.parameters import parameters_of
 from apsvm.estimators.rows import Counted, count_rows
 from apsvm.metrics.evaluate import Evaluation, evaluate
@@ -44,6 +44,10 @@ from apsvm.models.header import Header
 from apsvm.models.reading import load_any_model
 from apsvm.solvers.state import State
 from apsvm.trainers.base import AnyTrainer, Outcome
+from apsvm.trainers.summary import ending, evidence
+
+#: Rows that importances are of, evenly drawn.
+MOST_ROWS = 1_000
 
 
 class Explanation(NamedTuple):
@@ -408,9 +412,9 @@ class Estimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         if found is not None:  # a map that mixes all features has none
             self.feature_importances_ = found
         if not outcome.as_asked:
-            remedy = FOR_STALLED if outcome.state == State.STALLED else self._remedy
-            message = f"{type(self).__name__} stopped early: {outcome.state}{evidence_of(outcome)}; {remedy}"
-            warn_caller(message, ConvergenceWarning)
+            remedy = () if outcome.state == State.STALLED else (self._remedy,)
+            message = "; ".join([ending(outcome), *evidence(outcome), *remedy])
+            warn_caller(f"{type(self).__name__} stopped early: {message}", ConvergenceWarning)
         for caution in outcome.cautions:
             warn_caller(f"{type(self).__name__}: {caution}", WeakRankerWarning)
 
@@ -500,3 +504,24 @@ def value_of(result: Evaluation, query_weights: Mapping[int, float] | None) -> f
     if not weights[ranked].any():
         raise ValueError("the queries that have something to rank have weights of zero")
     return float(np.average(each[ranked], weights=weights[ranked]))
+
+
+def importances(model: Ranker, X: Matrix) -> NDArray[np.float64] | None:
+    """Importance of each column, (n_features_in_,) float64: its share of the deviations of what columns add to the
+    scores of rows X (n, width). None where the map mixes all features at once, or bags are pooled."""
+    if model.header.features.pool is not None or not model.explainable:
+        return None
+    n, widths = X.shape[0], model.column_widths()
+    rows = X if n <= MOST_ROWS else X[np.linspace(0, n - 1, MOST_ROWS).astype(np.int64)]
+    if model.feature_map is None and not model.unit_rows and widths.size == model.width:  # sparse rows stay sparse
+        deviations = np.sqrt(column_moments(rows).variance)
+        each = [np.abs(part.coef) * deviations for part in model.linear_parts()]
+    else:
+        try:
+            contributions = [model.contributions(rows, component) for component in range(model.components)]
+        except ValueError:
+            return None
+        each = [of_rows.dealt_to(widths).deviations()[:-1] for of_rows in contributions]
+    result: NDArray[np.float64] = np.sum(each, axis=0)
+    total = float(result.sum())
+    return result / total if total > 0.0 else result

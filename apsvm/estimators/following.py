@@ -8,12 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from apsvm._support.blas import one_blas_thread
-from apsvm.trainers.base import Outcome, Progress, Watch, unseen
+from apsvm.trainers.base import Progress, Watch, unseen
 
 logger = logging.getLogger("apsvm")
-
-#: What helps where a training stalled.
-FOR_STALLED = "a smaller C, a larger epsilon or columns of one scale (StandardScaler) may bring it further"
 
 
 class WeakRankerWarning(UserWarning):
@@ -64,13 +61,3 @@ def training(verbose: int) -> Iterator[Watch]:
             logger.removeHandler(handler)
         if verbose:
             logger.setLevel(before)
-
-
-def evidence_of(outcome: Outcome) -> str:
-    """Remaining gap or gradient of a training that stopped early, as the end of a clause."""
-    if outcome.certificate is not None:
-        return f", gap {outcome.certificate.gap:.3g} > {outcome.certificate.tolerance:.3g} asked for"
-    gradient = outcome.gradient
-    if gradient is not None and gradient.target is not None:
-        return f", gradient {gradient.gradient_norm:.3g} > {gradient.target:.3g} asked for"
-    return ""
