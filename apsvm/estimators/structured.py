@@ -134,8 +134,7 @@ class _Structured(LinearEstimator):
         bias = header.features.bias
         if bias is not None:
             parameters["intercept_scaling"] = bias
-        has_level = model.level != 0.0
-        parameters["fit_intercept"] = bool(header.details.get("fit_intercept", bias is not None or has_level))
+        parameters["fit_intercept"] = bool(header.details.get("fit_intercept", True))
         return parameters
 
     def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:

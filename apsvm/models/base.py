@@ -327,15 +327,6 @@ class Ranker(Model):
     def rankers(self) -> Sequence[Ranker]:
         return [self]
 
-    @property
-    def level(self) -> float:
-        """The constant in every score, where there is one for all of them."""
-        return 0.0
-
-    @abstractmethod
-    def at_level(self, level: float) -> Self:
-        """The ranker with another ``level``: the same order, all scores moved alike."""
-
 
 class WeightedRanker(Ranker):
     """score(x) = max over h of coef_h·φ(x) + intercepts_h, for one weight vector or several.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -47,10 +47,6 @@ class ComponentRanker(WeightedRanker):
     def components(self) -> int:
         """H."""
         return int(self.intercepts.size)
-
-    def at_level(self, level: float) -> ComponentRanker:
-        """Moves the constants, which have no level in common, by ``level``."""
-        return replace(self, intercepts=self.intercepts + level)
 
     def score_components(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float64]:
         """Score of each component for the rows of X, (n, width) CSR or dense: (n, H) float64, in one pass.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -43,13 +43,6 @@ class LinearRanker(WeightedRanker):
     def intercepts(self) -> NDArray[np.float64]:
         """(1,) float64: the constant."""
         return np.array([self.intercept])
-
-    @property
-    def level(self) -> float:
-        return self.intercept
-
-    def at_level(self, level: float) -> LinearRanker:
-        return replace(self, intercept=level)
 
     def _scores(self, X: Matrix, threads: int) -> NDArray[np.float64]:
         return self.rows(X, threads=threads).scores(self.coef) + self.intercept

@@ -8,7 +8,7 @@ Arrays and a header, as every model: no framework is needed to predict.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -110,11 +110,6 @@ class NetRanker(Ranker):
     @property
     def n_columns(self) -> int:
         return self.net.columns
-
-    def at_level(self, level: float) -> NetRanker:
-        """Moves the last bias by ``level``."""
-        *layers, last = self.net.layers
-        return replace(self, net=Net((*layers, Layer(last.weights, last.bias + level))))
 
     def _scores(self, X: Matrix, threads: int) -> NDArray[np.float64]:
         return self.net.scores(self.rows(X, threads=threads))

@@ -91,7 +91,7 @@ def require_alike(there, here):
     """Two models of the same training."""
     for one, other in zip(there.rankers(), here.rankers(), strict=True):
         np.testing.assert_allclose(one.coef, other.coef, rtol=1e-9, atol=1e-9)
-        assert one.level == pytest.approx(other.level, rel=1e-9, abs=1e-9)
+        assert one.intercept == pytest.approx(other.intercept, rel=1e-9, abs=1e-9)
         if other.header.threshold is not None:
             assert one.header.threshold.value == pytest.approx(other.header.threshold.value, rel=1e-9, abs=1e-9)
             assert one.header.threshold.precision == other.header.threshold.precision

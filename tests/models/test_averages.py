@@ -55,7 +55,7 @@ def test_the_score_is_the_sum_of_scores_divided(members, X):
     )  # fmt: skip
     assert has_constant_of_members(average)
     for off in (1e-12, -1e-12, 1.0):
-        assert not has_constant_of_members(average.at_level(average.level + off))
+        assert not has_constant_of_members(replace(average, intercept=average.intercept + off))
     with pytest.raises(ValueError, match="shorter"):
         average_of(members, DIVISORS[:2])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -32,9 +32,6 @@ class NearestPoint(Ranker):
     @property
     def n_columns(self):
         return self.point.size
-
-    def at_level(self, level):
-        return replace(self, shift=self.shift + level)
 
     def _scores(self, X, threads):
         rows = np.asarray(X.todense()) if hasattr(X, "todense") else np.asarray(X)

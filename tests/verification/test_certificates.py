@@ -457,7 +457,7 @@ def test_averages(data, tmp_path, capsys):
     # The constant of these moves no ranking, and may be a threshold.
     for changed, code in (
         (average, 0),
-        (average.at_level(5.0), 0),
+        (replace(average, intercept=5.0), 0),
         (replace(average, coef=1.001 * average.coef), 4),
         (average_of(members[::-1], (0.7, 3.0)), 0),
         (average.with_header(replace(average.header, members=(
@@ -473,8 +473,8 @@ def test_the_constant_of_an_average_of_classifiers(data, tmp_path, capsys):
     maps = "--features linear", "--features piecewise:3"
     members = members_of(data, tmp_path, *(f"{one} --loss zero-one -B 1" for one in maps))
     average = average_of(members, (0.7, 3.0))
-    for level, code in ((average.level, 0), (average.level + 1e-6, 4)):
-        average.at_level(level).save(tmp_path / "average")
+    for level, code in ((average.intercept, 0), (average.intercept + 1e-6, 4)):
+        replace(average, intercept=level).save(tmp_path / "average")
         assert verdict(f"{tmp_path}/average", source, capsys)[0] == code
     assert run(["verify", f"{tmp_path}/average", source]) == 4
     assert "the average's constant is not that of its members" in capsys.readouterr().out
