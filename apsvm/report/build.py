@@ -17,7 +17,7 @@ from apsvm.report.judging import (
     metrics_of,
     worst_queries,
 )
-from apsvm.report.page import Markup, bar, element, folded, joined, page, pictures, section, table, tiles
+from apsvm.report.page import Markup, bar, breakable, element, folded, joined, page, pictures, section, table, tiles
 from apsvm.report.pictures.precision_recall import PrecisionRecall, mean_and_each, mean_base_rate
 from apsvm.report.run import JudgedRanker, Run, judge
 from apsvm.report.training import data_of, how_trained
@@ -82,7 +82,7 @@ def _head(run: Run, judged: Sequence[JudgedRanker]) -> Markup:
     began = run.command.get("began", "")
     return joined(
         [
-            element("h1", _name(run)),
+            element("h1", breakable(_name(run))),
             element(
                 "p",
                 element("span", state or "no state", class_=f"state {'good' if good else 'bad'}"),

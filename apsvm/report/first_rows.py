@@ -83,7 +83,7 @@ class FirstRows:
     def page(self, title: str, about: Sequence[tuple[object, object]]) -> str:
         """The whole file; ``about`` are names and values above the list."""
         made = ("made on", datetime.date.today().isoformat())
-        content: list[object] = [element("h1", title), element("section", facts([*about, made]))]
+        content: list[object] = [element("h1", breakable(title)), element("section", facts([*about, made]))]
         if self.relevant is not None and self.queries is None:
             content.append(tiles(self._figures()))
         words = f"Best first; a click on a heading sorts by it. {self.words()}"

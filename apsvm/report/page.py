@@ -107,7 +107,8 @@ def page(title: str, *content: object, script: str = "") -> str:
         f'<meta name="color-scheme" content="light dark">{element("title", title)}<style>{STYLE}</style>'
     )
     body = f"<main>{joined(content)}</main>" + (f"<script>{script}</script>" if script else "")
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>\n'
+    sorts = ' class="sorts"' if script else ""
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body{sorts}>{body}</body></html>\n'
 
 
 STYLE = """
@@ -164,7 +165,7 @@ figure{margin:0;overflow-x:auto}figcaption{color:var(--muted);font-size:.85rem;m
 tr{break-inside:avoid}}
 @media (max-width:760px){main{padding:16px 10px 32px}section,details,.note{padding:12px}th,td{padding:4px 6px}
 table{font-size:.85rem;min-width:100%}
-.reasoned thead{display:none}
+body:not(.sorts) .reasoned thead{display:none}
 .reasoned tr{display:flex;flex-wrap:wrap;border-bottom:1px solid var(--line);padding:6px 0}
 .reasoned :is(th,td){border:0;padding:2px 8px 2px 0;text-align:left}
 .reasoned td[data-name]:not(:last-child)::before{content:attr(data-name) " ";color:var(--muted)}
