@@ -183,12 +183,18 @@ def _blocks(X: Matrix, n: int, starts: NDArray[np.int64] | None) -> Iterator[tup
         rows = X.rows_per_block
     else:
         rows = max(1, BLOCK // max(1, X.shape[1])) if isinstance(X, np.ndarray) else 1 << 16
-    begin = 0
-    while begin < n:
-        end = min(n, begin + rows)
-        if starts is not None and end < n:
-            after = int(np.searchsorted(starts, begin, side="right"))
-            until = max(after, int(np.searchsorted(starts, end, side="right")) - 1)
-            end = int(starts[until]) if until < starts.size else n
-        yield begin, end
-        begin = end
+    if starts is None:
+        yield from ((begin, min(n, begin + rows)) for begin in range(0, n, rows))
+        return
+    offsets = np.append(starts, n)
+    yield from ((int(offsets[first]), int(offsets[last])) for first, last in blocks_of_runs(offsets, rows))
+
+
+def blocks_of_runs(offsets: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+    """Runs of rows that begin at ``offsets`` (runs + 1,) in blocks of ``most`` rows, or of one run: the first run of
+    each block and the first behind it."""
+    first = 0
+    while first < offsets.size - 1:
+        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + most, side="right")) - 1)
+        yield first, last
+        first = last

@@ -8,7 +8,7 @@ else O(values·log).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +18,7 @@ from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
 from apsvm.data.bags import HOW_SAID, Bags, bags_of
 from apsvm.data.dataset import DataError, Dataset
+from apsvm.data.moments import blocks_of_runs
 
 #: Values looked at at a time.
 _BLOCK = 1 << 22
@@ -64,25 +65,17 @@ def pooled_rows(X: Matrix, bags: Bags, pool: Sequence[str]) -> Matrix:
     n, d = X.shape
     sparse = sp.issparse(X)
     values = X.nnz if sparse else n * d
-    parts = [
-        _of_sparse(rows, starts, pool) if sparse else np.concatenate(_of_dense(rows, starts, pool), axis=1)
-        for rows, starts in _blocks(X, bags, max(1, _BLOCK * n // max(values, 1)))
-    ]
+    parts, offsets = [], bags.offsets
+    for first, last in blocks_of_runs(offsets, max(1, _BLOCK * n // max(values, 1))):
+        place = slice(int(offsets[first]), int(offsets[last]))
+        rows, starts = X[place if bags.order is None else bags.order[place]], offsets[first:last] - offsets[first]
+        reduced = _of_sparse(rows, starts, pool) if sparse else np.hstack(_of_dense(rows, starts, pool))
+        parts.append(reduced)
     if not sparse:
         return np.concatenate(parts)
     result = sp.csr_array(sp.vstack(parts, format="csr"))
     result.has_canonical_format = True
     return result
-
-
-def _blocks(X: Matrix, bags: Bags, most: int) -> Iterator[tuple[Matrix, NDArray[np.int64]]]:
-    """The rows of some bags together, of ``most`` rows and never less than a bag, and where each begins."""
-    offsets, b = bags.offsets, 0
-    while b < bags.n_bags:
-        end = max(b + 1, int(np.searchsorted(offsets, offsets[b] + most, side="right")) - 1)
-        place = slice(int(offsets[b]), int(offsets[end]))
-        yield X[place if bags.order is None else bags.order[place]], offsets[b:end] - offsets[b]
-        b = end
 
 
 def _of_dense(rows: NDArray[np.floating], starts: NDArray[np.int64], pool: Sequence[str]) -> list[NDArray[np.floating]]:

@@ -27,7 +27,7 @@ from apsvm.data.features.linear import Linear
 from apsvm.data.features.mapped import MappedMatrix, dense_pays
 from apsvm.data.features.scaling import NO_SCALING, Scaling
 from apsvm.data.lockstep import Pass, RowKernels
-from apsvm.data.moments import Moments, column_moments, row_norms
+from apsvm.data.moments import Moments, blocks_of_runs, column_moments, row_norms
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray, RowNumbers
@@ -181,32 +181,20 @@ class Rows:
 
     def means(self, which: NDArray[np.int64], offsets: NDArray[np.int64]) -> Rows:
         """For each run of the rows ``which`` (positions within this selection) their mean, as w sees them: row i of
-        the (r + 1,) boundaries ``offsets`` is that of which[offsets[i]:offsets[i + 1]]. One pass over the rows, and a
-        dense array (r, features), or a CSR matrix of a sparse one that has no map."""
+        the (r + 1,) boundaries ``offsets`` is that of which[offsets[i]:offsets[i + 1]]. One pass over the rows."""
         chosen = self._numbers(which)
         sizes = np.diff(offsets)
         weights = np.repeat(1.0 / sizes, sizes)
         if self._factors is not None:
             weights *= self._factors[chosen]
-        matrix = self._X
-        if not isinstance(matrix, np.ndarray | MappedMatrix):
-            averaging = sp.csr_array((weights, chosen, offsets), shape=(sizes.size, matrix.shape[0]))
-            mean = sp.csr_array(averaging @ matrix)
-        else:
-            mean = np.empty((sizes.size, self.features))
-            most = max(1, VALUES_OF_A_BLOCK // max(1, self.features))
-            first = 0
-            while first < sizes.size:
-                last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + most, side="right")) - 1)
-                rows = slice(int(offsets[first]), int(offsets[last]))
-                bounds = offsets[first : last + 1] - offsets[first]
-                averaging = sp.csr_array(
-                    (weights[rows], np.arange(rows.stop - rows.start), bounds),
-                    shape=(last - first, rows.stop - rows.start),
-                )
-                part = averaging @ matrix[chosen[rows]]
-                mean[first:last] = part if isinstance(part, np.ndarray) else part.toarray()
-                first = last
+        parts, per_row = [], max(1, self.n_values // max(1, len(self)))
+        for first, last in blocks_of_runs(offsets, max(1, VALUES_OF_A_BLOCK // per_row)):
+            rows, bounds = slice(int(offsets[first]), int(offsets[last])), offsets[first : last + 1] - offsets[first]
+            n = rows.stop - rows.start
+            averaging = sp.csr_array((weights[rows], np.arange(n), bounds), shape=(last - first, n))
+            parts.append(averaging @ self._X[chosen[rows]])
+        sparse = any(map(sp.issparse, parts))
+        mean = sp.csr_array(sp.vstack(parts)) if sparse else np.concatenate([np.empty((0, self.features)), *parts])
         means = self._like(mean, None)
         means._factors = None
         return means
