@@ -20,6 +20,30 @@ def require_integers(matrix: Any) -> None:
             raise ValueError(f"not a CSR matrix: expected signed integers in indptr and indices, found {array.dtype}")
 
 
+def canonical_csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> Any:
+    """The CSR array of entries that are known to ascend in each row, none of them twice: scipy is spared the finding
+    out. Indices are int32 where they fit, else int64; values are not copied."""
+    import numpy
+
+    index = numpy.int32 if max(*shape, data.size) < 2**31 else numpy.int64
+    parts = data, indices.astype(index, copy=False), indptr.astype(index, copy=False)
+    X = __getattr__("csr_array")(parts, shape=shape)
+    X.has_canonical_format = True
+    return X
+
+
+def padded(X: Any, width: int) -> Any:
+    """A CSR array of the rows X (n, d), CSR or C-ordered, with columns of zeros behind; values are not copied."""
+    import numpy
+
+    n, d = X.shape
+    if issparse(X):
+        return canonical_csr(X.data, X.indices, X.indptr, (n, width))
+    index = numpy.int32 if max(X.size, width) < 2**31 else numpy.int64
+    columns, ends = numpy.arange(d, dtype=index), numpy.arange(n + 1, dtype=index) * index(d)
+    return canonical_csr(X.reshape(-1), numpy.tile(columns, n), ends, (n, width))
+
+
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)

@@ -170,8 +170,7 @@ def open_folder(path: str | os.PathLike[str], *, check: bool = True) -> Dataset:
         require("indices.npy", _all_below(indices, d), f"indices from 0 to {d - 1}")
         fits = indices.dtype == np.int64 or max(n, d) <= np.iinfo(np.int32).max
         require("indices.npy", fits, "int64 for this shape")
-        X = sp.csr_array((values, indices, indptr), shape=header.shape)
-        X.has_canonical_format = True
+        X = sp.canonical_csr(values, indices, indptr, (n, d))
     columns, table = header.columns, None
     if columns is not None:
         require(HEADER, columns.width == d and columns.missing in MISSING_RULES, f"columns that become {d} features")

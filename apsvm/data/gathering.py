@@ -136,8 +136,7 @@ class _Files:
             if self._vectors[key].dtype != (np.int32 if narrow else np.int64):
                 self._retype(key, np.int32 if narrow else np.int64)
         arrays = {key: vector.array() for key, vector in self._vectors.items()}
-        X = sp.csr_array((arrays["values"], arrays["indices"], arrays["indptr"]), shape=(self.n, self._width))
-        X.has_canonical_format = True
+        X = sp.canonical_csr(arrays["values"], arrays["indices"], arrays["indptr"], (self.n, self._width))
         relevance, sets = one_or_several(arrays["labels"], arrays["ends"])
         return Dataset(
             X=X,

@@ -143,7 +143,7 @@ def widened(X: Matrix, width: int, source: str) -> Matrix:
         if os.path.isdir(source):
             return np.pad(X, ((0, 0), (0, width - X.shape[1])))
         raise DataError(f"{source}: it has {X.shape[1]} columns, other parts have {width}")
-    return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+    return sp.padded(X, width)
 
 
 def stacked(matrices: Sequence[Matrix], width: int) -> Matrix:

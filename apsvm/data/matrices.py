@@ -113,11 +113,7 @@ def _sparse(name: str) -> sp.csr_array:
     X = sp.csr_array(matrix)
     X.sum_duplicates()  # sorts, too
     _refuse_not_finite(X.data, name)
-    # Of one type, and no wider than needed, as the row kernels want them.
-    index = np.int32 if max(*X.shape, X.nnz) <= np.iinfo(np.int32).max else np.int64
-    X = sp.csr_array((X.data, X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False)), shape=X.shape)
-    X.has_canonical_format = True
-    return X
+    return sp.canonical_csr(X.data, X.indices, X.indptr, X.shape)
 
 
 def _real(array: AnyArray, name: str) -> AnyArray:

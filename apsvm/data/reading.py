@@ -24,7 +24,6 @@ from apsvm.data.svmlight import read_svmlight
 from apsvm.data.tables.kinds import Kind, recognised
 
 if TYPE_CHECKING:
-    from apsvm._support.types import AnyArray
     from apsvm.models.columns import ForModel
 
 
@@ -190,7 +189,7 @@ class _Reading:
         if n_features is None or n_features == width:
             return data
         if n_features > width:
-            return replace(data, X=_padded(X, n_features))
+            return replace(data, X=sp.padded(X, n_features))
         is_sparse = sp.issparse(X)
         unknown = int(np.count_nonzero(X.indices >= n_features)) if is_sparse else n * (width - n_features)
         if unknown and not self.ignore_unknown:
@@ -262,30 +261,9 @@ def _narrowed(X: Matrix, n_features: int) -> Matrix:
         return np.ascontiguousarray(X[:, :n_features])
     shape, is_within = (X.shape[0], n_features), X.indices < n_features
     if is_within.all():
-        return _csr(X.data, X.indices, X.indptr, shape)
-    ends = np.concatenate(([0], np.cumsum(is_within)))[X.indptr].astype(X.indptr.dtype)
-    return _csr(X.data[is_within], X.indices[is_within], ends, shape)
-
-
-def _padded(X: Matrix, n_features: int) -> sp.csr_array:
-    """X with columns of zeros behind its own; they take no memory, as a model may be much wider than the data."""
-    n, width = X.shape
-    if sp.issparse(X):
-        indptr, indices, values = X.indptr, X.indices, X.data
-    else:
-        values = X.reshape(-1)
-        index = np.int32 if max(values.size, n_features) <= np.iinfo(np.int32).max else np.int64
-        indices = np.tile(np.arange(width, dtype=index), n)
-        indptr = np.arange(n + 1, dtype=index) * index(width)
-    if n_features > np.iinfo(np.int32).max:
-        indices, indptr = indices.astype(np.int64, copy=False), indptr.astype(np.int64, copy=False)
-    return _csr(values, indices, indptr, (n, n_features))
-
-
-def _csr(values: AnyArray, indices: AnyArray, indptr: AnyArray, shape: tuple[int, int]) -> sp.csr_array:
-    X = sp.csr_array((values, indices, indptr), shape=shape)
-    X.has_canonical_format = True
-    return X
+        return sp.canonical_csr(X.data, X.indices, X.indptr, shape)
+    ends = np.append(0, np.cumsum(is_within))[X.indptr]
+    return sp.canonical_csr(X.data[is_within], X.indices[is_within], ends, shape)
 
 
 def _rounded(data: Dataset, dtype: DTypeLike) -> Dataset:

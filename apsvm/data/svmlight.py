@@ -119,9 +119,9 @@ def read_svmlight(
     ((name, content),) = _parsed_blocks(source, parser, threads, digest, dense=dense, of_bytes=None)
     if content.relevance.size == 0:
         raise DataError(f"{name}: expected at least one row, found none")
-    if dense and n_features in (None, content.n_columns):  # columns that no row has make it sparse
-        content = content.dense_if_it_pays()
-    dataset = content.dataset(name, digest.hexdigest(), n_features, zero_based=bool(zero_based), multilabel=multilabel)
+    dataset = content.dataset(
+        name, digest.hexdigest(), n_features, zero_based=bool(zero_based), multilabel=multilabel, dense=dense
+    )
     return with_bags(dataset, content.bags, bag_label, content.row_lines)
 
 
@@ -189,7 +189,7 @@ class TextBlocks:
             n += content.relevance.size
             if content.relevance.size > 0:
                 self._lines.append(content.row_lines)
-                rows = content.dataset(name, "", None, zero_based=self._zero_based, multilabel=self._multilabel)
+                rows = content.dataset(name, zero_based=self._zero_based, multilabel=self._multilabel)
                 yield replace(rows, bags=content.bags)
         if n == 0:
             raise DataError(f"{name}: expected at least one row, found none")
@@ -213,12 +213,19 @@ class _Parsed(NamedTuple):
     row_lines: NDArray[np.int64]
 
     def dataset(
-        self, name: str, fingerprint: str, n_features: int | None, *, zero_based: bool, multilabel: bool
+        self,
+        name: str,
+        fingerprint: str = "",
+        n_features: int | None = None,
+        *,
+        zero_based: bool,
+        multilabel: bool,
+        dense: bool = False,
     ) -> Dataset:
         """The rows, without their bags."""
         relevance, sets = one_or_several(self.labels, self.ends) if multilabel else (self.relevance, None)
         return Dataset(
-            X=self.matrix(n_features),
+            X=self.matrix(n_features, dense=dense),
             relevance=relevance,
             groups=self.groups,
             costs=self.costs,
@@ -229,31 +236,24 @@ class _Parsed(NamedTuple):
             label_sets=sets,
         )
 
-    def dense_if_it_pays(self) -> _Parsed:
-        """The same with the values as a dense matrix, where that takes hardly more bytes: training would make it one
-        all the same, and scipy.sparse need not be there for it."""
-        n, columns, indices = self.relevance.size, self.n_columns, self.indices
-        if indices is None or not dense_pays_for((n, columns), self.values, indices):
-            return self
-        X = np.zeros((n, columns), dtype=self.values.dtype)
-        for first in range(0, n, _ROWS):
+    def matrix(self, n_features: int | None, *, dense: bool) -> Matrix:
+        """The rows, of ``n_features`` columns; None: as many as the file names. ``dense``: a dense array, where that
+        takes hardly more bytes: training would make it one all the same, and scipy.sparse need not be there for it."""
+        shape, indices = (self.relevance.size, self.n_columns), self.indices
+        if indices is None:
+            X: Matrix = self.values.reshape(shape)
+        elif dense and n_features in (None, self.n_columns) and dense_pays_for(shape, self.values, indices):
+            return self._filled(shape, indices)
+        else:
+            X = sp.canonical_csr(self.values, indices, self.indptr, shape)
+        return X if n_features in (None, self.n_columns) else sp.padded(X, operator.index(n_features))
+
+    def _filled(self, shape: tuple[int, int], indices: AnyArray) -> AnyArray:
+        X = np.zeros(shape, dtype=self.values.dtype)
+        for first in range(0, shape[0], _ROWS):
             ends = self.indptr[first : first + _ROWS + 1]
             which, stored = np.arange(first, first + ends.size - 1), slice(ends[0], ends[-1])
             X[np.repeat(which, np.diff(ends)), indices[stored]] = self.values[stored]
-        indptr = np.arange(n + 1, dtype=indices.dtype if n * columns < 2**31 else np.int64) * columns
-        return self._replace(indptr=indptr, indices=None, values=X.ravel())
-
-    def matrix(self, n_features: int | None) -> Matrix:
-        """The rows, of ``n_features`` columns; None: as many as the file names."""
-        n, columns = self.relevance.size, self.n_columns
-        shape = (n, columns if n_features is None else operator.index(n_features))
-        indices = self.indices
-        if indices is None:
-            if shape[1] == columns:
-                return self.values.reshape(shape)
-            indices = np.tile(np.arange(columns, dtype=self.indptr.dtype), n)
-        X = sp.csr_array((self.values, indices, self.indptr), shape=shape)
-        X.has_canonical_format = True  # the parser saw to it; this spares scipy the finding out
         return X
 
 

@@ -104,9 +104,7 @@ def _sparse(n: int, encoded: Sequence[AnyArray], columns: Columns, dtype: DTypeL
         indptr[begin + 1 : end + 1] = indptr[begin] + np.cumsum(is_stored.sum(axis=1))
         places = slice(indptr[begin], indptr[end])
         data[places], indices[places] = block[is_stored], features[is_stored]
-    X = sp.csr_array((data[: indptr[-1]], indices[: indptr[-1]], indptr), shape=(n, columns.width))
-    X.has_canonical_format = True
-    return X
+    return sp.canonical_csr(data[: indptr[-1]], indices[: indptr[-1]], indptr, (n, columns.width))
 
 
 def encode(cells: Cells, column: Column, unusual: Unusual) -> AnyArray:
