@@ -123,30 +123,25 @@ def _moves_in_words(moved: NDArray[np.int64]) -> str:
 
 
 def _put_metrics(scored: Scored, new: Model, top: int) -> bool:
-    """Prints the metrics of both models and tests of their differences; True if NEW is worse by its trained metric."""
-    from apsvm.cli.output.evaluation import put_summary
+    """Prints each metric of both models and the test of its difference; True if NEW is worse by its trained metric."""
     from apsvm.cli.scored import add_differences, of_data
     from apsvm.metrics import trained_metric
     from apsvm.metrics.evaluate import parse_metrics
 
     metrics = parse_metrics(list(dict.fromkeys([trained_metric(new.header.metric).name, "AP", f"P@{top}"])))
-    old_entry, new_entry = of_data(metrics, scored, "block", leave_out_undefined=True)
-    entries = [old_entry, new_entry]
+    entries = of_data(metrics, scored, "block", leave_out_undefined=True)
     with Bar("testing the difference by drawing rows anew"):
         add_differences(entries, metrics, CONFIDENCE)
-    put("")
-    put_summary(entries, CONFIDENCE)
-    assert new_entry.against_first is not None
-    for name, difference in new_entry.against_first.items():
-        if difference.effect == 0.0:
-            put(f"{name}: NEW is as good as OLD")
-            continue
-        better = "better" if difference.effect > 0.0 else "worse"
-        if difference.p is None:
-            chance = "on too few to tell from chance (no p)"
-        elif difference.p > CHANCE:
-            chance = f"which may be chance (p = {difference.p:.3g})"
+    differences = entries[1].against_first or {}
+    for name, one in differences.items():
+        verdict = f"{abs(one.effect):.4f} {'better' if one.effect > 0.0 else 'worse'}"
+        if one.effect == 0.0:
+            verdict = "as good as OLD"
+        elif one.p is None:
+            verdict += ", on too few to tell from chance (no p)"
         else:
-            chance = f"more than chance (p = {difference.p:.3g})"
-        put(f"{name}: NEW is {abs(difference.effect):.4f} {better}, {chance}")
-    return next(iter(new_entry.against_first.values())).effect < 0.0
+            verdict += f", {'which may be' if one.p > CHANCE else 'more than'} chance (p = {one.p:.3g})"
+        interval = "" if one.low is None or one.high is None else f", 95 % interval [{one.low:+.4f}, {one.high:+.4f}]"
+        before, after = (entry.system.evaluation.values[name] for entry in entries)
+        put(f"{name}: NEW is {verdict}; {before:.4f} by OLD, {after:.4f} by NEW{interval}")
+    return next(iter(differences.values())).effect < 0.0
