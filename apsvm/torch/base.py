@@ -6,15 +6,15 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, TypeAlias, TypedDict
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 
 from apsvm._support.caller import warn_caller
-from apsvm.torch.inference import Answer
-from apsvm.torch.lists import Block, Reduction, check_reduction, in_transform, lists_of, require_classes
+from apsvm.torch.lists import REDUCTIONS, Block, Reduction, Values, in_transform, lists_of, require_classes
+from apsvm.torch.native import Answer
 
 #: Number of successive calls without a list that counts, after which a warning is given.
 CALLS_WATCHED = 20
@@ -25,12 +25,11 @@ NO_GRADIENT = 1e-12
 Others: TypeAlias = tuple[Tensor, Tensor | None, Tensor | None, int, int | None]
 
 
-class Values(NamedTuple):
-    """``values`` (b,) of a block's lists, with their graph; ``counts`` (b,) bool, True for lists that count in a
-    mean."""
+class ListOptions(TypedDict, total=False):
+    """Keyword arguments of ``ListLoss``, which all losses take."""
 
-    values: Tensor
-    counts: Tensor
+    reduction: Reduction
+    ignore_index: int | None
 
 
 class ListLoss(nn.Module):
@@ -63,7 +62,9 @@ class ListLoss(nn.Module):
 
     def __init__(self, *, reduction: Reduction = "mean", ignore_index: int | None = None) -> None:
         super().__init__()
-        self.reduction = check_reduction(reduction)
+        if reduction not in REDUCTIONS:
+            raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, found {reduction!r}")
+        self.reduction = reduction
         self.ignore_index = ignore_index
         #: Number of successive calls without a list that counts; below 0: calls left before the next check. In a list,
         #: since setting an attribute of a module is slow.
@@ -119,12 +120,13 @@ class ListLoss(nn.Module):
     def values_of(self, block: Block) -> Values:
         """The values of a block's lists."""
 
-    def knows_slopes(self, kind: str) -> bool:
-        """True if ``answer_of`` returns values and slopes at once for scores on this kind of device."""
+    @property
+    def knows_slopes(self) -> bool:
+        """True if ``answer_of`` returns values and slopes at once."""
         return False
 
     def answer_of(self, block: Block) -> Answer:
-        """Values, slopes and counting lists of a block without a graph."""
+        """Values, slopes and counting lists of a block on the CPU without a graph."""
         raise NotImplementedError
 
     def watch(self, counts: Sequence[Tensor]) -> None:
@@ -191,7 +193,7 @@ def _evaluate(
         if loss._still[0] >= 0:
             scores = scores.view_as(scores)
     # If the lists are stored like the scores, the slopes of the reduced loss overwrite those of the lists.
-    if qid is None and loss.reduction != "none" and loss.knows_slopes(kind):
+    if qid is None and loss.reduction != "none" and loss.knows_slopes:
         total, counts = _by_slopes(loss, scores, others)
     else:
         total, counts = _by_values(loss, scores, others)
@@ -230,7 +232,8 @@ def _by_slopes(loss: ListLoss, scores: Tensor, others: Others) -> tuple[Tensor, 
         if loss.reduction == "mean":
             slopes = slopes / counts.sum().clamp(min=1)
     if not (scores.requires_grad and torch.is_grad_enabled()):
-        return torch.as_tensor(total, dtype=lists.dtype), [counts]
+        return torch.as_tensor(total, dtype=lists.dtype, device=scores.device), [counts]
+    slopes = slopes.to(scores.device)
     if scores.ndim == 2:
         slopes = slopes.t() if others[3] in (0, -2) else slopes
     elif slopes.ndim == 2:

@@ -5,10 +5,9 @@
 
 Δ of the ranking by score ≤ ramp ≤ hinge. The ramp is at most 1, so that hopeless positives cannot dominate. As scores
 grow, it becomes flat and falls towards Δ: training could lower it by inflating the scores, which ``normalize``
-prevents. With scores divided by ε it is the positive update of direct loss minimisation (Song, Schwing, Zemel and
-Urtasun 2016),
+prevents. With scores divided by ε it is direct loss minimisation (Song, Schwing, Zemel and Urtasun 2016),
 
-    ramp(s/ε) = (1/ε) {max_R [F + εΔ] − max_R F},       the negative update     (1/ε) {max_R F − max_R [F − εΔ]} ≤ Δ
+    ramp(s/ε) = (1/ε) {max_R [F + εΔ] − max_R F}
 
 The gradient with respect to the scores is exact. At a kink it is a subgradient, equal for rows of one class and equal
 score. O(n log n) time, O(n) memory.
@@ -16,42 +15,25 @@ score. O(n log n) time, O(n) memory.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, get_args
+from typing import Unpack
 
 import torch
 from torch import Tensor
 
 from apsvm.losses.graded import takes_grades
-from apsvm.torch.base import ListLoss, Values, attached
-from apsvm.torch.inference import Answer, Form, infer, spoilt_by_target
-from apsvm.torch.lists import Block, Reduction, as_lists, in_transform
-from apsvm.torch.native import READ, infer_native
+from apsvm.torch.base import ListLoss, ListOptions, attached
+from apsvm.torch.lists import Block, Values, as_lists
+from apsvm.torch.native import READ, Answer, Form, infer
 from apsvm.torch.tables import gain_of, tables_of
-
-Engine: TypeAlias = Literal["auto", "native", "levels", "dense"]
-ENGINES: tuple[Engine, ...] = get_args(Engine)
-Update: TypeAlias = Literal["positive", "negative"]
-UPDATES: tuple[Update, ...] = get_args(Update)
 
 
 class _InferredLoss(ListLoss):
     """A loss whose values and gradients come from loss-augmented inference."""
 
     form: Form = "hinge"
-    algorithm = "bucket"
 
-    def __init__(
-        self,
-        loss: str | object,
-        *,
-        engine: Engine = "auto",
-        reduction: Reduction = "mean",
-        ignore_index: int | None = None,
-    ) -> None:
-        super().__init__(reduction=reduction, ignore_index=ignore_index)
-        if engine not in ENGINES:
-            raise ValueError(f"engine must be one of {', '.join(ENGINES)}, found {engine!r}")
-        self.engine = engine
+    def __init__(self, loss: str | object, **lists: Unpack[ListOptions]) -> None:
+        super().__init__(**lists)
         self.tables = tables_of(loss)
 
     @property
@@ -63,18 +45,21 @@ class _InferredLoss(ListLoss):
     def takes_fractions(self) -> bool:
         return takes_grades(self.tables.loss)
 
+    @property
+    def knows_slopes(self) -> bool:
+        return True
+
     def scaled(self, block: Block) -> Block:
         """The block with scores scaled for ranking."""
         return block
 
-    def knows_slopes(self, kind: str) -> bool:
-        return True
-
     def values_of(self, block: Block) -> Values:
         block = self.scaled(block)
-        still = Block(block.rows._replace(scores=block.scores.detach()))
-        values, counts, row_weights = _InferredLoss.answer_of(self, still)
-        return Values(attached(block.scores, torch.as_tensor(values), row_weights), torch.as_tensor(counts))
+        with torch._C._DisableFuncTorch():  # inside a transform of torch.func, tensors have no data
+            values, counts, slopes = _InferredLoss.answer_of(self, block.cpu())
+        device = block.scores.device
+        with_graph = attached(block.scores, torch.as_tensor(values), slopes.to(device))
+        return Values(with_graph, torch.as_tensor(counts).to(device))
 
     def answer_of(self, block: Block) -> Answer:
         """Answer for the block's lists, from unscaled scores."""
@@ -87,17 +72,8 @@ class _InferredLoss(ListLoss):
         if len(thresholds) > 1:
             answer = self._graded(block, as_lists(scores), thresholds)
         else:
-            answer = self._binary(scores, positive, valid)
-        return spoilt_by_target(block, answer)
-
-    def _binary(self, scores: Tensor, positive: Tensor, valid: Tensor | None) -> Answer:
-        if self.engine == "native" or (self.engine == "auto" and scores.is_cpu and not in_transform(scores)):
-            if not scores.is_cpu or in_transform(scores):
-                where = "not for torch.func: engine='levels' is" if scores.is_cpu else "for tensors on the CPU"
-                raise ValueError(f"{type(self).__name__}: the native engine is {where}")
-            return infer_native(scores, positive, valid, self.tables, self.form, self.algorithm)
-        valid = None if valid is None else as_lists(valid)
-        return infer(as_lists(scores), as_lists(positive), valid, self.tables, self.form, self.engine)
+            answer = infer(scores, positive, valid, self.tables, self.form)
+        return answer.spoilt_by_target(block)
 
     def _graded(self, block: Block, scores: Tensor, thresholds: list[float]) -> Answer:
         """Σ_l v_l of the binary tasks "grade ≥ l" (``apsvm.losses.graded``), at the grades of all lists. If a list
@@ -108,17 +84,16 @@ class _InferredLoss(ListLoss):
         gains = gain_of(loss, [0.0, *finite])
         tasks = torch.stack([block.target >= threshold for threshold in finite])  # (levels, b, n)
         n_pos = tasks.sum(2)
-        n = scores.shape[1] if block.valid is None else block.valid.sum(1)
-        ideals = torch.from_numpy(self.tables.ideals(n_pos.cpu().numpy())).to(scores.device, block.wide_scores.dtype)
-        shares = torch.from_numpy(gains[1:] - gains[:-1]).to(ideals).unsqueeze(1) * ideals
+        ideals = torch.from_numpy(self.tables.ideals(n_pos.numpy()))
+        shares = torch.from_numpy(gains[1:] - gains[:-1]).unsqueeze(1) * ideals
         shares = shares / shares.sum(0).clamp(min=torch.finfo(shares.dtype).tiny)
-        shares = torch.where((n_pos > 0) & (n_pos < n), shares, 0.0)
-        values, row_weights = torch.zeros_like(shares[0]), torch.zeros_like(scores)
+        shares = torch.where((n_pos > 0) & (n_pos < block.counted.sum(1)), shares, 0.0)
+        values, slopes = torch.zeros_like(shares[0]), torch.zeros_like(scores)
         for positive, share in zip(tasks, shares, strict=True):
-            answer = self._binary(scores, positive, block.valid)
+            answer = infer(scores, positive, block.valid, self.tables, self.form)
             values = values + share * torch.as_tensor(answer.values)
-            row_weights = row_weights + share.unsqueeze(1).to(row_weights) * answer.row_weights
-        return Answer(values, (shares > 0).any(0), row_weights)
+            slopes = slopes + share.unsqueeze(1).to(slopes) * answer.slopes
+        return Answer(values, (shares > 0).any(0), slopes)
 
 
 class RankingHingeLoss(_InferredLoss):
@@ -129,12 +104,8 @@ class RankingHingeLoss(_InferredLoss):
     loss : str or object
         A loss of two arrays by its name: ``"ap"``, ``"ndcg"`` (of grades, too), ``"mrr"``, ``"auc"``,
         ``"rbp(0.8)"``; or one of your own, an object with ``weights(n_pos)`` and ``discount(n)``.
-    engine : Engine
-        ``"native"``, on the CPU; ``"levels"`` or ``"dense"``, on any device; ``"auto"``.
-    reduction : Reduction
-        See ``ListLoss``.
-    ignore_index : int, optional
-        See ``ListLoss``.
+    **lists
+        ``reduction`` and ``ignore_index`` of ``ListLoss``.
 
     Raises
     ------
@@ -156,15 +127,8 @@ class RankingHingeLoss(_InferredLoss):
     0.7
     """
 
-    def __init__(
-        self,
-        loss: str | object = "ap",
-        *,
-        engine: Engine = "auto",
-        reduction: Reduction = "mean",
-        ignore_index: int | None = None,
-    ) -> None:
-        super().__init__(loss, engine=engine, reduction=reduction, ignore_index=ignore_index)
+    def __init__(self, loss: str | object = "ap", **lists: Unpack[ListOptions]) -> None:
+        super().__init__(loss, **lists)
 
     def extra_repr(self) -> str:
         return f"loss={self.loss!r}, {super().extra_repr()}"
@@ -173,10 +137,8 @@ class RankingHingeLoss(_InferredLoss):
 class APHingeLoss(RankingHingeLoss):
     """The hinge of average precision; see ``RankingHingeLoss``."""
 
-    def __init__(
-        self, *, engine: Engine = "auto", reduction: Reduction = "mean", ignore_index: int | None = None
-    ) -> None:
-        super().__init__("ap", engine=engine, reduction=reduction, ignore_index=ignore_index)
+    def __init__(self, **lists: Unpack[ListOptions]) -> None:
+        super().__init__("ap", **lists)
 
 
 class NDCGHingeLoss(RankingHingeLoss):
@@ -186,23 +148,12 @@ class NDCGHingeLoss(RankingHingeLoss):
     ----------
     gain : str
         Gain of a grade: ``"exponential"``, 2^grade − 1, or ``"linear"``, the grade.
-    engine : Engine
-        See ``RankingHingeLoss``.
-    reduction : Reduction
-        See ``ListLoss``.
-    ignore_index : int, optional
-        See ``ListLoss``.
+    **lists
+        ``reduction`` and ``ignore_index`` of ``ListLoss``.
     """
 
-    def __init__(
-        self,
-        gain: str = "exponential",
-        *,
-        engine: Engine = "auto",
-        reduction: Reduction = "mean",
-        ignore_index: int | None = None,
-    ) -> None:
-        super().__init__(f"ndcg({gain})", engine=engine, reduction=reduction, ignore_index=ignore_index)
+    def __init__(self, gain: str = "exponential", **lists: Unpack[ListOptions]) -> None:
+        super().__init__(f"ndcg({gain})", **lists)
 
 
 class RankingRampLoss(_InferredLoss):
@@ -216,12 +167,8 @@ class RankingRampLoss(_InferredLoss):
         ε > 0; in standard deviations of a list's scores if ``normalize``.
     normalize : bool
         True to standardise the scores of each list; the gradient includes mean and deviation.
-    engine : Engine
-        See ``RankingHingeLoss``.
-    reduction : Reduction
-        See ``ListLoss``.
-    ignore_index : int, optional
-        See ``ListLoss``.
+    **lists
+        ``reduction`` and ``ignore_index`` of ``ListLoss``.
 
     Raises
     ------
@@ -242,11 +189,9 @@ class RankingRampLoss(_InferredLoss):
         *,
         eps: float = 1.0,
         normalize: bool = False,
-        engine: Engine = "auto",
-        reduction: Reduction = "mean",
-        ignore_index: int | None = None,
+        **lists: Unpack[ListOptions],
     ) -> None:
-        super().__init__(loss, engine=engine, reduction=reduction, ignore_index=ignore_index)
+        super().__init__(loss, **lists)
         if not 0.0 < eps < float("inf"):
             raise ValueError(f"eps must be a positive number, found {eps!r}")
         self.eps = float(eps)
@@ -258,43 +203,21 @@ class RankingRampLoss(_InferredLoss):
         scores = block.standardized if self.normalize else block.rows.scores
         return Block(block.rows._replace(scores=scores / self.eps))
 
-    def knows_slopes(self, kind: str) -> bool:
+    @property
+    def knows_slopes(self) -> bool:
         return not self.normalize
 
     def answer_of(self, block: Block) -> Answer:
         answer = super().answer_of(self.scaled(block))
-        return answer if self.eps == 1.0 else answer._replace(row_weights=answer.row_weights / self.eps)
+        return answer if self.eps == 1.0 else answer._replace(slopes=answer.slopes / self.eps)
 
     def extra_repr(self) -> str:
         return f"loss={self.loss!r}, eps={self.eps:g}, normalize={self.normalize}, {super().extra_repr()}"
 
 
 class DirectLoss(RankingRampLoss):
-    """Direct loss minimisation: the ramp at normalised scores, or the corresponding lower bound.
-
-    Parameters
-    ----------
-    update : Update
-        ``"positive"`` minimises an upper bound, away from worse rankings; ``"negative"`` a lower bound, towards better
-        rankings, on the CPU only, in O(swapped pairs).
-    loss : str or object
-        See ``RankingHingeLoss``.
-    eps : float
-        See ``RankingRampLoss``.
-    normalize : bool
-        See ``RankingRampLoss``.
-    engine : Engine
-        See ``RankingHingeLoss``.
-    reduction : Reduction
-        See ``ListLoss``.
-    ignore_index : int, optional
-        See ``ListLoss``.
-
-    Notes
-    -----
-    ``(1/ε) {max_R [F + εΔ] − max_R F}``, at least the loss Δ, or by the negative update ``(1/ε) {max_R F − max_R [F −
-    εΔ]}``, at most Δ; from 0 to 1 (Song, Schwing, Zemel and Urtasun 2016).
-    """
+    """Direct loss minimisation (Song, Schwing, Zemel and Urtasun 2016): ``RankingRampLoss`` of normalised scores, by
+    default with ε = .3."""
 
     def __init__(
         self,
@@ -302,22 +225,6 @@ class DirectLoss(RankingRampLoss):
         *,
         eps: float = 0.3,
         normalize: bool = True,
-        update: Update = "positive",
-        engine: Engine = "auto",
-        reduction: Reduction = "mean",
-        ignore_index: int | None = None,
+        **lists: Unpack[ListOptions],
     ) -> None:
-        super().__init__(
-            loss, eps=eps, normalize=normalize, engine=engine, reduction=reduction, ignore_index=ignore_index
-        )
-        if update not in UPDATES:
-            raise ValueError(f"update must be one of {', '.join(UPDATES)}, found {update!r}")
-        if update == "negative":
-            if engine not in ("auto", "native"):
-                raise ValueError("the negative update has the native engine only")
-            self.engine = "native"
-            self.algorithm = "against-loss"
-        self.update = update
-
-    def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, update={self.update!r}"
+        super().__init__(loss, eps=eps, normalize=normalize, **lists)

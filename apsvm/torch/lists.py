@@ -4,7 +4,7 @@ The user passes scores (n,) or (B, n), a mask of rows that count, or the query o
 lists of n rows each, padded if lengths differ, and returns a value for each list:
 
     lists = lists_of(scores, target, mask=mask, qid=qid)
-    values, counts = [values_of(block) for block in lists.blocks], [block.counts for block in lists.blocks]
+    values, counts = zip(*(values_of(block) for block in lists.blocks))
     loss = lists.reduce(values, counts, "mean")
 
 Only the lengths of queries wait for a device.
@@ -21,12 +21,21 @@ import torch
 from torch import Tensor
 
 from apsvm._support.caller import warn_caller
+from apsvm.torch.ranks import compute_dtype, standardized
 
 Reduction: TypeAlias = Literal["mean", "sum", "none"]
 REDUCTIONS: tuple[Reduction, ...] = get_args(Reduction)
 
 #: Queries are padded to the longest if this at most multiplies the rows by this factor.
 PADDING = 4
+
+
+class Values(NamedTuple):
+    """``values`` (b,) of a block's lists, with their graph; ``counts`` (b,) bool, True for lists that count in a
+    mean."""
+
+    values: Tensor
+    counts: Tensor
 
 
 class Rows(NamedTuple):
@@ -68,6 +77,11 @@ class Block:
         return None if self.rows.valid is None else as_lists(self.rows.valid)
 
     @cached_property
+    def counted(self) -> Tensor:
+        """(b, n) bool, the rows that count."""
+        return torch.ones_like(self.positive) if self.valid is None else self.valid
+
+    @cached_property
     def positive(self) -> Tensor:
         """(b, n) bool."""
         return as_lists(self.rows.positive)
@@ -81,7 +95,7 @@ class Block:
     @cached_property
     def negative(self) -> Tensor:
         """(b, n) bool."""
-        return ~self.positive if self.valid is None else self.valid & ~self.positive
+        return self.counted & ~self.positive
 
     @cached_property
     def n_pos(self) -> Tensor:
@@ -92,6 +106,11 @@ class Block:
     def n_neg(self) -> Tensor:
         """(b,) int64."""
         return self.negative.sum(1)
+
+    @cached_property
+    def lengths(self) -> Tensor:
+        """(b,) numbers of rows that count, in the type of computation."""
+        return self.counted.sum(1).to(compute_dtype(self.counted.device))
 
     @cached_property
     def counts(self) -> Tensor:
@@ -114,21 +133,22 @@ class Block:
     @cached_property
     def standardized(self) -> Tensor:
         """(b, n) ``wide_scores`` standardised by list; 0 in a list of equal scores."""
-        x = self.wide_scores
-        if self.valid is None:
-            n: Tensor | int = max(1, x.shape[1])
-            centred = x - x.sum(1, keepdim=True) / n
-        else:
-            n = self.valid.sum(1, keepdim=True).clamp(min=1)
-            centred = torch.where(self.valid, x - x.sum(1, keepdim=True) / n, 0.0)
-        variance = centred.square().sum(1, keepdim=True) / n
-        return centred / torch.where(variance > 0, variance, 1.0).sqrt()
+        return standardized(self.wide_scores, self.valid)
 
-    def settle(self, values: Tensor) -> Tensor:
-        """(b,) the ``values``, replaced by 0 without gradient for lists that do not count, and by NaN with NaN
-        gradients for lists that are not finite."""
+    def cpu(self) -> Block:
+        """The block on the CPU, without its graph, for native code."""
+        return Block(Rows(*(None if rows is None else _plain(rows) for rows in self.rows)))
+
+    def mean_of_positives(self, values: Tensor) -> Tensor:
+        """(b,) mean of the ``values`` (b, n) of each list's positives; 0 without any."""
+        return torch.where(self.positive, values, 0.0).sum(1) / self.n_pos.clamp(min=1)
+
+    def settle(self, values: Tensor, counts: Tensor | None = None) -> Values:
+        """The ``values`` (b,), replaced by 0 without gradient for lists that do not count, and by NaN with NaN
+        gradients for lists that are not finite. ``counts`` (b,) bool; None: lists with both classes count."""
+        counts = self.counts if counts is None else counts
         factor = torch.ones_like(values).masked_fill(~self.finite, torch.nan)
-        return torch.where(self.counts | ~self.finite, values, 0.0) * factor
+        return Values(torch.where(counts | ~self.finite, values, 0.0) * factor, counts)
 
 
 class Lists(NamedTuple):
@@ -168,6 +188,12 @@ def in_transform(scores: Tensor) -> bool:
     return isinstance(scores, Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(scores)
 
 
+def _plain(rows: Tensor) -> Tensor:
+    while torch._C._functorch.is_gradtrackingtensor(rows):
+        rows = torch._C._functorch.get_unwrapped(rows)
+    return rows.detach().cpu()
+
+
 def lists_of(
     scores: Tensor,
     target: Tensor,
@@ -187,7 +213,7 @@ def lists_of(
     qid : (n,) integers in any order: rows with equal values form a list
     dim : dimension of scores (B, n) along which a list lies
     ignore_index : rows with this target do not count
-    detached : True to drop the graph of the scores
+    detached : True to drop the graph of the scores, and for lists on the CPU
 
     Raises
     ------
@@ -196,7 +222,7 @@ def lists_of(
     """
     _check(scores, target, mask, qid, dim)
     if detached:
-        scores = scores.detach()
+        scores, target, mask = scores.detach().cpu(), target.cpu(), None if mask is None else mask.cpu()
     valid = mask
     if ignore_index is not None:
         counted = target != ignore_index
@@ -232,18 +258,6 @@ def require_classes(block: Block) -> None:
             f"target must be bool, or 0 and 1 (or -1 and 1), found {odd[0].item():g}: of labels that were smoothed, or "
             "grades, say which are positive, as by target > 0.5; RankingHingeLoss('ndcg') takes grades as they are"
         )
-
-
-def check_reduction(reduction: str) -> Reduction:
-    """Checked ``reduction``; raises ValueError if it is not one."""
-    if reduction not in REDUCTIONS:
-        raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, found {reduction!r}")
-    return reduction
-
-
-def compute_dtype(device: torch.device) -> torch.dtype:
-    """Type of computation: float64, or float32 on a device without float64 (Apple's MPS)."""
-    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def _block(scores: Tensor, target: Tensor, valid: Tensor | None) -> Block:

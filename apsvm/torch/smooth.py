@@ -12,17 +12,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from apsvm.torch.base import ListLoss, Values
-from apsvm.torch.inference import Answer, spoilt_by_target
-from apsvm.torch.lists import Block, Reduction
-from apsvm.torch.native import NO_PLACES, READ, soft_rank_native
+from apsvm.torch.base import ListLoss, ListOptions
+from apsvm.torch.lists import Block, Values
+from apsvm.torch.native import NO_PLACES, READ, Answer, soft_rank_losses
 from apsvm.torch.soft_rank import Kernel, check_kernel, logistic_counts, soft_counts
 
 
@@ -34,35 +33,34 @@ class _SoftRankLoss(ListLoss):
     #: three sets of images (digits and letters).
     own_tau: ClassVar[float]
 
-    def __init__(
-        self, tau: float | None, kernel: Kernel, *, reduction: Reduction = "mean", ignore_index: int | None = None
-    ) -> None:
-        super().__init__(reduction=reduction, ignore_index=ignore_index)
+    def __init__(self, tau: float | None, kernel: Kernel, **lists: Unpack[ListOptions]) -> None:
+        super().__init__(**lists)
         check_kernel(self.own_tau if tau is None else tau, kernel)
         self.tau = None if tau is None else float(tau)
         self.kernel = kernel
 
-    def knows_slopes(self, kind: str) -> bool:
-        return self.kernel == "laplace" and kind == "cpu"
+    @property
+    def knows_slopes(self) -> bool:
+        return self.kernel == "laplace"
 
     def _answer(self, block: Block, places: NDArray[np.float64], tau_rank: float) -> Answer:
         rows = block.rows
         scores = rows.scores if rows.scores.dtype in READ else rows.scores.float()
         width, is_relative = (self.own_tau, True) if self.tau is None else (self.tau, False)
-        answer = soft_rank_native(scores, rows.positive, rows.valid, width, is_relative, places, tau_rank)
-        return spoilt_by_target(block, answer)
+        answer = soft_rank_losses(scores, rows.positive, rows.valid, width, is_relative, places, tau_rank)
+        return answer.spoilt_by_target(block)
 
     def ranks_of_positives(self, block: Block) -> tuple[Tensor, Tensor, Tensor]:
         """Ranks, ranks among the positives, and a mask of positives, (b, m) each; ranks are at least 1/2."""
-        valid = torch.ones_like(block.positive) if block.valid is None else block.valid
+        sets = torch.stack([block.counted, block.positive])
         scores, tau = (block.standardized, self.own_tau) if self.tau is None else (block.scores, self.tau)
         if self.kernel == "laplace":
-            counts = soft_counts(scores, torch.stack([valid, block.positive]), tau, "laplace", block.valid)
+            counts = soft_counts(scores, sets, tau, "laplace", block.valid)
             return 0.5 + counts[0].clamp(min=0), 0.5 + counts[1].clamp(min=0), block.positive
         scores = scores if scores.dtype == torch.float64 else scores.float()
         most = int(block.n_pos.amax()) if block.n_pos.numel() else 0
         first = torch.argsort(block.positive, dim=1, descending=True, stable=True)[:, :most]
-        counts = logistic_counts(scores.gather(1, first), scores, torch.stack([valid, block.positive]), tau)
+        counts = logistic_counts(scores.gather(1, first), scores, sets, tau)
         return 0.5 + counts[0], 0.5 + counts[1], block.positive.gather(1, first)
 
 
@@ -76,10 +74,8 @@ class SmoothAPLoss(_SoftRankLoss):
         the gradient includes that deviation.
     kernel : Kernel
         ``"laplace"``, O(n log n); ``"logistic"``, the paper's, O(Pn).
-    reduction : Reduction
-        See ``ListLoss``.
-    ignore_index : int, optional
-        See ``ListLoss``.
+    **lists
+        ``reduction`` and ``ignore_index`` of ``ListLoss``.
 
     Raises
     ------
@@ -106,11 +102,9 @@ class SmoothAPLoss(_SoftRankLoss):
         self,
         tau: float | None = None,
         kernel: Kernel = "laplace",
-        *,
-        reduction: Reduction = "mean",
-        ignore_index: int | None = None,
+        **lists: Unpack[ListOptions],
     ) -> None:
-        super().__init__(tau, kernel, reduction=reduction, ignore_index=ignore_index)
+        super().__init__(tau, kernel, **lists)
 
     def answer_of(self, block: Block) -> Answer:
         return self._answer(block, NO_PLACES, 1.0)
@@ -118,7 +112,7 @@ class SmoothAPLoss(_SoftRankLoss):
     def values_of(self, block: Block) -> Values:
         ranks, among_positives, positive = self.ranks_of_positives(block)
         precision = torch.where(positive, among_positives / ranks, 0.0).sum(1) / block.n_pos.clamp(min=1)
-        return Values(block.settle(1.0 - precision), block.counts)
+        return block.settle(1.0 - precision)
 
     def extra_repr(self) -> str:
         return f"tau={self.tau}, kernel={self.kernel!r}, {super().extra_repr()}"
@@ -138,10 +132,8 @@ class RecallAtKLoss(_SoftRankLoss):
         Width of the step at K, > 0, in places.
     kernel : Kernel
         See ``SmoothAPLoss``.
-    reduction : Reduction
-        See ``ListLoss``.
-    ignore_index : int, optional
-        See ``ListLoss``.
+    **lists
+        ``reduction`` and ``ignore_index`` of ``ListLoss``.
 
     Raises
     ------
@@ -166,11 +158,9 @@ class RecallAtKLoss(_SoftRankLoss):
         tau: float | None = None,
         tau_rank: float = 1.0,
         kernel: Kernel = "laplace",
-        *,
-        reduction: Reduction = "mean",
-        ignore_index: int | None = None,
+        **lists: Unpack[ListOptions],
     ) -> None:
-        super().__init__(tau, kernel, reduction=reduction, ignore_index=ignore_index)
+        super().__init__(tau, kernel, **lists)
         self.ks = tuple(operator.index(k) for k in ks)
         if not self.ks or min(self.ks) < 1:
             raise ValueError(f"ks must be one or more numbers from 1 on, found {ks!r}")
@@ -188,7 +178,7 @@ class RecallAtKLoss(_SoftRankLoss):
             / block.n_pos.clamp(min=1, max=k)
             for k in self.ks
         ]
-        return Values(block.settle(1.0 - torch.stack(recalls).mean(0)), block.counts)
+        return block.settle(1.0 - torch.stack(recalls).mean(0))
 
     def extra_repr(self) -> str:
         return (

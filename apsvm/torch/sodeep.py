@@ -4,7 +4,7 @@
 Spearman (4)     6 L²/(L² − 1) · mean_i (f(y)_i − rk(y*)_i)²                 1 − ρ, if f were rk and no scores tie
 mAP (7)          Σ_{i positive} f(y)_i                                       the seed's, with f = rk the ROC area
                  1 − mean_{i positive} r⁺_i / r_i,   r = L f(y)              average precision
-triplets (9, 10) mean_{i positive} max(0, margin + f(y)_i − min_{j negative} f(y)_j)
+triplets (9, 10) mean_{i positive} max(0, 1/L + f(y)_i − min_{j negative} f(y)_j)
 recall (8)       mean_{i positive} f(y)_i, or 1 − σ((k + ½ − r_i)/τ)
 
 where L is a list's length and ranks are normalised, 1/L for the largest score. A sorter is any callable from (B, L)
@@ -14,16 +14,16 @@ scores to (B, L) ranks: a module, ``apsvm.torch.ranks.exact_ranks``, or the name
 from __future__ import annotations
 
 import copy
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, Unpack
 
 import torch
 from torch import Tensor, nn
 
 from apsvm._support.caller import warn_caller
-from apsvm.torch.base import ListLoss, Values
+from apsvm.torch.base import ListLoss, ListOptions
 from apsvm.torch.checkpoint import load_sorter
-from apsvm.torch.lists import Block, Reduction, compute_dtype
-from apsvm.torch.ranks import exact_ranks
+from apsvm.torch.lists import Block, Values
+from apsvm.torch.ranks import compute_dtype, exact_ranks
 from apsvm.torch.sorters import Sorter, SorterError
 from apsvm.torch.sorters.quality import AnySorter, climb_caution
 
@@ -34,26 +34,28 @@ DEFAULT = "laplace(10)"
 
 
 class SorterLoss(ListLoss):
-    """Base class of losses of a sorter's ranks. ``sorter``: see ``SpearmanLoss``.
+    """Base class of losses of a sorter's ranks. ``sorter``: see ``SpearmanLoss``."""
 
-    Parameters
-    ----------
-    reduction : Reduction
-        See ``ListLoss``.
-    ignore_index : int, optional
-        See ``ListLoss``.
-
-    """
-
-    def __init__(
-        self, sorter: AnySorter | str = DEFAULT, *, reduction: Reduction = "mean", ignore_index: int | None = None
-    ) -> None:
-        super().__init__(reduction=reduction, ignore_index=ignore_index)
+    def __init__(self, sorter: AnySorter | str = DEFAULT, **lists: Unpack[ListOptions]) -> None:
+        super().__init__(**lists)
         self.sorter: AnySorter = _usable(load_sorter(sorter) if isinstance(sorter, str) else sorter)
 
     def ranks_of(self, scores: Tensor, valid: Tensor | None) -> Tensor:
-        """(b, n) the sorter's normalised ranks of each list's counting rows; 0 for other rows."""
-        return _ranks_of(self.sorter, scores, valid)
+        """(b, n) the sorter's normalised ranks of each list's counting rows; 0 for other rows.
+
+        Lists of equal length are passed to the sorter together, without padding."""
+        scores = scores.to(_dtype_of(self.sorter, scores))
+        if valid is None:
+            return self.sorter(scores)
+        ranks = scores * 0.0
+        rows_first = torch.argsort(~valid, dim=1, stable=True)
+        lengths = valid.sum(1)
+        for length in lengths.unique().tolist():
+            if length:
+                lists = (lengths == length).nonzero()
+                places = rows_first[lists.squeeze(1), :length]
+                ranks = ranks.index_put((lists, places), self.sorter(scores[lists, places]).to(ranks.dtype))
+        return ranks
 
     def extra_repr(self) -> str:
         sorter = "" if isinstance(self.sorter, nn.Module) else f"sorter={self.sorter!r}, "
@@ -73,13 +75,8 @@ class SpearmanLoss(SorterLoss):
         ``"neighbours"``, a file of ``write_checkpoint``. A sorter for one length raises a SorterError (a ValueError)
         for other lengths. The loss keeps a frozen copy of a trainable module, since an optimiser of the loss would also
         train the sorter.
-    reduction : Reduction
-        See ``ListLoss``.
-    ignore_index : int, optional
-        See ``ListLoss``.
-    l1 : float
-        Weight of an additional mean |score − target|, which the paper's authors use in the first epochs (their 1 is
-        about 6 here).
+    **lists
+        ``reduction`` and ``ignore_index`` of ``ListLoss``.
 
     Raises
     ------
@@ -99,30 +96,15 @@ class SpearmanLoss(SorterLoss):
 
     needs = "two rows of different targets"
 
-    def __init__(
-        self,
-        sorter: AnySorter | str = DEFAULT,
-        *,
-        l1: float = 0.0,
-        reduction: Reduction = "mean",
-        ignore_index: int | None = None,
-    ) -> None:
-        super().__init__(sorter, reduction=reduction, ignore_index=ignore_index)
-        self.l1 = l1
-
     @property
     def takes_fractions(self) -> bool:
         return True
 
     def values_of(self, block: Block) -> Values:
-        counts, lengths = _differ(block), _lengths(block)
-        target_ranks = _ranks_of(exact_ranks, block.target.to(compute_dtype(block.scores.device)), block.valid)
+        target_ranks = exact_ranks(block.target.to(compute_dtype(block.scores.device)), block.valid)
         squares = (self.ranks_of(block.scores, block.valid).to(target_ranks.dtype) - target_ranks).square().sum(1)
-        values: Tensor = 6 * lengths / (lengths.square() - 1).clamp(min=1) * squares
-        if self.l1:
-            values = values + self.l1 * (block.wide_scores - block.target).abs().sum(1) / lengths.clamp(min=1)
-        factor = torch.ones_like(values).masked_fill(~block.finite, torch.nan)
-        return Values(torch.where(counts | ~block.finite, values, 0.0) * factor, counts)
+        values: Tensor = 6 * block.lengths / (block.lengths.square() - 1).clamp(min=1) * squares
+        return block.settle(values, _differ(block))
 
 
 class SoDeepMAPLoss(SorterLoss):
@@ -134,14 +116,12 @@ class SoDeepMAPLoss(SorterLoss):
     ----------
     sorter : AnySorter or str
         See ``SpearmanLoss``.
-    reduction : Reduction
-        See ``ListLoss``.
-    ignore_index : int, optional
-        See ``ListLoss``.
     form : MAPForm
         ``"seed"``, equation (7), is Σ f over the positives, which with exact ranks is (P(P+1)/2 + PN (1
         − AUC))/L: the ROC area, not average precision; ``"ap"`` is 1 − mean r⁺/r, 0 to 1, where r⁺ are ranks
         among the positives: those of the same list with the negatives moved below.
+    **lists
+        ``reduction`` and ``ignore_index`` of ``ListLoss``.
 
     Raises
     ------
@@ -154,10 +134,9 @@ class SoDeepMAPLoss(SorterLoss):
         sorter: AnySorter | str = DEFAULT,
         *,
         form: MAPForm = "ap",
-        reduction: Reduction = "mean",
-        ignore_index: int | None = None,
+        **lists: Unpack[ListOptions],
     ) -> None:
-        super().__init__(sorter, reduction=reduction, ignore_index=ignore_index)
+        super().__init__(sorter, **lists)
         if form not in ("ap", "seed"):
             raise ValueError(f"form must be 'ap' or 'seed', found {form!r}")
         self.form: MAPForm = form
@@ -167,19 +146,18 @@ class SoDeepMAPLoss(SorterLoss):
         scores = block.scores.to(torch.promote_types(block.scores.dtype, torch.float32))
         ranks = self.ranks_of(scores, block.valid)
         if self.form == "seed":
-            return _settled(block, _sum_over(block.positive, ranks))
-        lengths = _lengths(block).unsqueeze(1)
+            return block.settle(torch.where(block.positive, ranks, 0.0).sum(1))
+        lengths = block.lengths.unsqueeze(1)
         # Ranks of a sorter are approximate: they are clamped to be at least 1, and r⁺ to at most r.
         among_all = (lengths * ranks).clamp(min=1)
         among_positives = (lengths * self.ranks_of(_negatives_below(block, scores), block.valid)).clamp(min=1)
         # In a list of equal scores no negative can be moved below: positives keep their mean rank.
-        valid = torch.ones_like(block.positive) if block.valid is None else block.valid
-        mean = (scores * valid).sum(1, keepdim=True) / lengths.clamp(min=1)
+        mean = scores.sum(1, keepdim=True) / lengths.clamp(min=1)
         rounding = 4 * torch.finfo(scores.dtype).eps * mean.abs()
-        tied = ((scores - mean).abs() <= rounding).logical_or(~valid).all(1, keepdim=True)
+        tied = ((scores - mean).abs() <= rounding).logical_or(~block.counted).all(1, keepdim=True)
         among_positives = torch.where(tied, (block.n_pos.unsqueeze(1) + 1) / 2, among_positives)
         precision = torch.minimum(among_positives, among_all) / among_all
-        return _settled(block, 1 - _mean_over(block.positive, precision))
+        return block.settle(1 - block.mean_of_positives(precision))
 
     def extra_repr(self) -> str:
         return f"form={self.form!r}, {super().extra_repr()}"
@@ -188,15 +166,8 @@ class SoDeepMAPLoss(SorterLoss):
 class _MatrixLoss(SorterLoss):
     """Loss of a matrix of queries and candidates: each row is a list and, with ``both``, each column too."""
 
-    def __init__(
-        self,
-        sorter: AnySorter | str = DEFAULT,
-        *,
-        both: bool = True,
-        reduction: Reduction = "mean",
-        ignore_index: int | None = None,
-    ) -> None:
-        super().__init__(sorter, reduction=reduction, ignore_index=ignore_index)
+    def __init__(self, sorter: AnySorter | str = DEFAULT, *, both: bool = True, **lists: Unpack[ListOptions]) -> None:
+        super().__init__(sorter, **lists)
         self.both = both
 
     def forward(
@@ -220,47 +191,32 @@ class _MatrixLoss(SorterLoss):
 
 
 class RankTripletLoss(_MatrixLoss):
-    """Triplet loss on ranks: each positive should be ahead of the first negative by a margin.
+    """Triplet loss on ranks: each positive should be ahead of the first negative by a place.
 
     Parameters
     ----------
     sorter : AnySorter or str
         See ``SpearmanLoss``.
-    reduction : Reduction
-        See ``ListLoss``.
-    ignore_index : int, optional
-        See ``ListLoss``.
-    margin : float, optional
-        In normalised ranks. None: 1/L, one place; the loss is then 0 for exact ranks if all positives are first.
     both : bool
         True: rows and columns of a matrix are lists (text to image and image to text). False: only those along ``dim``.
+    **lists
+        ``reduction`` and ``ignore_index`` of ``ListLoss``.
 
     Notes
     -----
-    ``mean_{i positive} max(0, margin + f(s)_i − min_{j negative} f(s)_j)``, equations (9) and (10) with a mean instead
-    of the sum; from 0 to 1 + ``margin``. Without a target the diagonal of a square matrix is positive.
+    ``mean_{i positive} max(0, 1/L + f(s)_i − min_{j negative} f(s)_j)``, equations (9) and (10) with a mean instead of
+    the sum; from 0, with exact ranks if all positives are first, to 1 + 1/L. Without a target the diagonal of a square
+    matrix is positive.
     """
-
-    def __init__(
-        self,
-        sorter: AnySorter | str = DEFAULT,
-        *,
-        margin: float | None = None,
-        both: bool = True,
-        reduction: Reduction = "mean",
-        ignore_index: int | None = None,
-    ) -> None:
-        super().__init__(sorter, both=both, reduction=reduction, ignore_index=ignore_index)
-        self.margin = margin
 
     def values_of(self, block: Block) -> Values:
         ranks = self.ranks_of(block.scores, block.valid)
         if not ranks.numel():
-            return _settled(block, ranks.sum(1))
+            return block.settle(ranks.sum(1))
         first = torch.where(block.negative, ranks, torch.inf).amin(1, keepdim=True)
         first = torch.where(block.counts.unsqueeze(1), first, 0.0)
-        margin = 1 / _lengths(block).clamp(min=1).unsqueeze(1) if self.margin is None else self.margin
-        return _settled(block, _mean_over(block.positive, (margin + ranks - first).relu()))
+        margin = 1 / block.lengths.clamp(min=1).unsqueeze(1)
+        return block.settle(block.mean_of_positives((margin + ranks - first).relu()))
 
 
 class RankRecallLoss(_MatrixLoss):
@@ -270,16 +226,14 @@ class RankRecallLoss(_MatrixLoss):
     ----------
     sorter : AnySorter or str
         See ``SpearmanLoss``.
-    reduction : Reduction
-        See ``ListLoss``.
-    ignore_index : int, optional
-        See ``ListLoss``.
     k : int, optional
         Number of first ranks that count for recall; None: the mean rank is the loss.
     tau : float
         Width of the step at k, > 0, in places.
     both : bool
         As ``RankTripletLoss``.
+    **lists
+        ``reduction`` and ``ignore_index`` of ``ListLoss``.
 
     Raises
     ------
@@ -299,10 +253,9 @@ class RankRecallLoss(_MatrixLoss):
         k: int | None = None,
         tau: float = 1.0,
         both: bool = True,
-        reduction: Reduction = "mean",
-        ignore_index: int | None = None,
+        **lists: Unpack[ListOptions],
     ) -> None:
-        super().__init__(sorter, both=both, reduction=reduction, ignore_index=ignore_index)
+        super().__init__(sorter, both=both, **lists)
         if k is not None and k < 1:
             raise ValueError(f"k must be 1 or more, found {k!r}")
         if not 0.0 < tau < float("inf"):
@@ -313,9 +266,9 @@ class RankRecallLoss(_MatrixLoss):
     def values_of(self, block: Block) -> Values:
         ranks = self.ranks_of(block.scores, block.valid)
         if self.k is None:
-            return _settled(block, _mean_over(block.positive, ranks))
-        places = _lengths(block).unsqueeze(1) * ranks
-        return _settled(block, _mean_over(block.positive, ((places - self.k - 0.5) / self.tau).sigmoid()))
+            return block.settle(block.mean_of_positives(ranks))
+        places = block.lengths.unsqueeze(1) * ranks
+        return block.settle(block.mean_of_positives(((places - self.k - 0.5) / self.tau).sigmoid()))
 
 
 def _usable(sorter: AnySorter) -> AnySorter:
@@ -338,44 +291,13 @@ def _usable(sorter: AnySorter) -> AnySorter:
     return frozen.freeze() if isinstance(frozen, Sorter) else frozen.requires_grad_(False)
 
 
-def _settled(block: Block, values: Tensor) -> Values:
-    return Values(block.settle(values), block.counts)
-
-
 def _differ(block: Block) -> Tensor:
     """(b,) bool: True for lists with different targets."""
     if not block.target.numel():
         return torch.zeros(len(block.target), dtype=torch.bool, device=block.target.device)
-    valid = torch.ones_like(block.target, dtype=torch.bool) if block.valid is None else block.valid
     target = block.target.to(compute_dtype(block.target.device))
-    return target.masked_fill(~valid, -torch.inf).amax(1) > target.masked_fill(~valid, torch.inf).amin(1)
-
-
-def _lengths(block: Block) -> Tensor:
-    """(b,) numbers of rows that count, in the type of computation."""
-    dtype = compute_dtype(block.scores.device)
-    if block.valid is None:
-        return torch.full((len(block.scores),), block.scores.shape[1], dtype=dtype, device=block.scores.device)
-    return block.valid.sum(1).to(dtype)
-
-
-def _ranks_of(sorter: AnySorter, scores: Tensor, valid: Tensor | None) -> Tensor:
-    """(b, n) the sorter's normalised ranks of each list's counting rows; 0 for other rows.
-
-    Lists of equal length are passed to the sorter together, without padding.
-    """
-    scores = scores.to(_dtype_of(sorter, scores))
-    if valid is None:
-        return sorter(scores)
-    ranks = scores * 0.0
-    rows_first = torch.argsort(~valid, dim=1, stable=True)
-    lengths = valid.sum(1)
-    for length in lengths.unique().tolist():
-        if length:
-            lists = (lengths == length).nonzero()
-            places = rows_first[lists.squeeze(1), :length]
-            ranks = ranks.index_put((lists, places), sorter(scores[lists, places]).to(ranks.dtype))
-    return ranks
+    highest = target.masked_fill(~block.counted, -torch.inf).amax(1)
+    return highest > target.masked_fill(~block.counted, torch.inf).amin(1)
 
 
 def _dtype_of(sorter: AnySorter, scores: Tensor) -> torch.dtype:
@@ -397,17 +319,8 @@ def _negatives_below(block: Block, scores: Tensor) -> Tensor:
         return scores
     lowest_positive = scores.masked_fill(~block.positive, torch.inf).amin(1)
     highest_negative = scores.masked_fill(~block.negative, -torch.inf).amax(1)
-    valid = block.positive | block.negative
-    spread = scores.masked_fill(~valid, -torch.inf).amax(1) - scores.masked_fill(~valid, torch.inf).amin(1)
-    distance = spread / _lengths(block).clamp(min=1).to(scores.dtype)
+    highest, lowest = scores.masked_fill(~block.counted, -torch.inf), scores.masked_fill(~block.counted, torch.inf)
+    distance = (highest.amax(1) - lowest.amin(1)) / block.lengths.clamp(min=1).to(scores.dtype)
     shift = (highest_negative - lowest_positive + distance).clamp(min=0)
     shift = torch.where(block.counts, shift, 0.0)
     return torch.where(block.negative, scores - shift.unsqueeze(1), scores)
-
-
-def _sum_over(rows: Tensor, values: Tensor) -> Tensor:
-    return torch.where(rows, values, 0.0).sum(1)
-
-
-def _mean_over(rows: Tensor, values: Tensor) -> Tensor:
-    return _sum_over(rows, values) / rows.sum(1).clamp(min=1)

@@ -24,15 +24,13 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 
 from apsvm._native import _kernels
-from apsvm.torch.lists import compute_dtype, in_transform
+from apsvm.torch.ranks import compute_dtype
 
 Kernel: TypeAlias = Literal["laplace", "logistic"]
 KERNELS: tuple[Kernel, ...] = get_args(Kernel)
 
 #: Entries of a chunk of the logistic kernel's matrix.
 CHUNK = 1 << 20
-#: Length of the runs of rows through which the recurrence steps, all runs in parallel.
-RUN = 32
 
 
 class SoftRank(nn.Module):
@@ -102,11 +100,9 @@ def soft_ranks(scores: Tensor, tau: float = 1.0, kernel: Kernel = "laplace", mas
             f"mask must be {expected}, True for the rows that count, found {mask.dtype} {tuple(mask.shape)}"
         )
     batch = scores.reshape(math.prod(scores.shape[:-1]), scores.shape[-1])
-    valid = None if mask is None else mask.reshape(batch.shape)
-    counted = torch.ones_like(batch, dtype=torch.bool) if valid is None else valid
-    if valid is not None:
-        batch = torch.where(valid, batch, 0)
-    ranks = 0.5 + soft_counts(batch, counted.unsqueeze(0), tau, kernel, valid)[0]
+    counted = torch.ones_like(batch, dtype=torch.bool) if mask is None else mask.reshape(batch.shape)
+    batch = torch.where(counted, batch, 0)
+    ranks = 0.5 + soft_counts(batch, counted.unsqueeze(0), tau, kernel, None if mask is None else counted)[0]
     return torch.where(counted, ranks, 0.0).to(scores.dtype).reshape(scores.shape)
 
 
@@ -138,8 +134,6 @@ def soft_counts(scores: Tensor, among: Tensor, tau: float, kernel: Kernel, valid
 def logistic_counts(at: Tensor, scores: Tensor, among: Tensor, tau: float) -> Tensor:
     """Σ_{j ∈ set} σ((s_j − a_i)/τ), (c, b, m), for the values a ``at`` (b, m), the scores (b, n) and the sets ``among``
     (c, b, n). O(b m n) time."""
-    if in_transform(scores):
-        raise ValueError("kernel='logistic' is not for torch.func: kernel='laplace' is")
     counts: Tensor = _LogisticCounts.apply(at / tau, scores / tau, among.to(scores.dtype))
     return counts
 
@@ -158,7 +152,7 @@ def _laplace_counts(scores: Tensor, among: Tensor, tau: float, valid: Tensor | N
     keys = x.detach() if valid is None else x.detach().masked_fill(~valid, -torch.inf)
     order = torch.argsort(keys, dim=1, descending=True, stable=True)
     places = torch.empty_like(order).scatter_(1, order, torch.arange(n, device=order.device).expand_as(order))
-    x = _permuted(x, order, places)
+    x = _Permuted.apply(x, order, places)
     steps = x[:, :-1] - x[:, 1:]
     if valid is not None:
         steps = torch.where(valid.gather(1, order)[:, 1:], steps, 0.0)
@@ -167,29 +161,26 @@ def _laplace_counts(scores: Tensor, among: Tensor, tau: float, valid: Tensor | N
     above = decaying_sums(decay, weights, reverse=False) - weights
     below = decaying_sums(decay, weights, reverse=True) - weights
     counts = torch.cumsum(weights, 2) - 0.5 * weights - 0.5 * above + 0.5 * below
-    return _permuted(counts, places.expand_as(counts), order.expand_as(counts))
-
-
-def _permuted(values: Tensor, order: Tensor, places: Tensor) -> Tensor:
-    """``values`` (…, n) in ``order``; ``places`` is its inverse."""
-    if in_transform(values):
-        return values.gather(-1, order)
-    permuted: Tensor = _Permuted.apply(values, order, places)
+    permuted: Tensor = _Permuted.apply(counts, places.expand_as(counts), order.expand_as(counts))
     return permuted
 
 
 class _Permuted(torch.autograd.Function):
-    """A gather whose backward pass is also a gather. That of torch sums, in an undetermined order on some devices."""
+    """``values`` (…, n) in ``order``, of which ``places`` is the inverse. The backward pass is also a gather; that of
+    torch's gather sums, in an undetermined order on some devices."""
 
     @staticmethod
-    def forward(ctx: FunctionCtx, values: Tensor, order: Tensor, places: Tensor) -> Tensor:
-        ctx.save_for_backward(order, places)
+    def forward(values: Tensor, order: Tensor, places: Tensor) -> Tensor:
         return values.gather(-1, order)
+
+    @staticmethod
+    def setup_context(ctx: FunctionCtx, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs[1:])
 
     @staticmethod
     def backward(ctx: FunctionCtx, *slopes: Tensor) -> tuple[Tensor, None, None]:
         order, places = ctx.saved_tensors
-        return _permuted(slopes[0], places, order), None, None
+        return _Permuted.apply(slopes[0], places, order), None, None
 
 
 def decaying_sums(decay: Tensor, values: Tensor, *, reverse: bool) -> Tensor:
@@ -207,24 +198,28 @@ def decaying_sums(decay: Tensor, values: Tensor, *, reverse: bool) -> Tensor:
     -------
     (c, b, n), differentiable any number of times
     """
-    if in_transform(values):
-        return sum_decaying(decay, values, reverse)
     sums: Tensor = _DecayingSums.apply(decay, values, reverse)
     return sums
 
 
 class _DecayingSums(torch.autograd.Function):
-    """The transpose of the recurrence is the recurrence from the other end."""
+    """Computed on the CPU in double precision. The transpose of the recurrence is the recurrence from the other end."""
 
     @staticmethod
-    def forward(ctx: FunctionCtx, decay: Tensor, values: Tensor, reverse: bool) -> Tensor:
-        if values.device.type == "cpu" and values.dtype == torch.float64:
-            sums = sum_decaying_native(decay, values, reverse)
-        else:
-            sums = sum_decaying(decay, values, reverse)
-        ctx.save_for_backward(decay, sums)
-        ctx.reverse = reverse
-        return sums
+    def forward(decay: Tensor, values: Tensor, reverse: bool) -> Tensor:
+        channels, lists, _ = values.shape
+        like = values
+        decay, values = (tensor.detach().cpu().double().contiguous() for tensor in (decay, values))
+        sums = torch.empty_like(values)
+        if sums.numel():
+            d, v, h = (tensor.numpy().reshape(-1) for tensor in (decay, values, sums))
+            _kernels.decaying_sums(d, v, h, channels, lists, reverse, torch.get_num_threads())
+        return sums.to(like)
+
+    @staticmethod
+    def setup_context(ctx: FunctionCtx, inputs: tuple[Tensor, Tensor, bool], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[0], output)
+        ctx.reverse = inputs[2]
 
     @staticmethod
     def backward(ctx: FunctionCtx, *slopes: Tensor) -> tuple[Tensor, Tensor, None]:
@@ -234,56 +229,20 @@ class _DecayingSums(torch.autograd.Function):
         return products.sum(0), back, None
 
 
-def sum_decaying_native(decay: Tensor, values: Tensor, reverse: bool) -> Tensor:
-    """``decaying_sums`` of float64 tensors on the CPU, without a graph."""
-    channels, lists, _ = values.shape
-    sums = torch.empty(values.shape, dtype=values.dtype)
-    if sums.numel():
-        d, v, h = (array.detach().contiguous().numpy().reshape(-1) for array in (decay, values, sums))
-        _kernels.decaying_sums(d, v, h, channels, lists, reverse, torch.get_num_threads())
-    return sums
-
-
-def sum_decaying(decay: Tensor, values: Tensor, reverse: bool) -> Tensor:
-    """``decaying_sums`` on any device, without a graph."""
-    if reverse:
-        return _scan(decay.flip(1), values.flip(2)).flip(2)
-    return _scan(decay, values)
-
-
-def _scan(decay: Tensor, values: Tensor) -> Tensor:
-    """``decaying_sums`` from the front: within runs of a few rows, all in parallel, then recursively over the runs."""
-    *_, n = values.shape
-    if n <= RUN:
-        columns = [*values.unbind(-1)]
-        for i in range(1, n):
-            columns[i] = torch.addcmul(columns[i], decay[:, i - 1], columns[i - 1])
-        return torch.stack(columns, -1) if n else values.clone()
-    runs = -(-n // RUN)
-    # No row precedes the first, so its decay is 0.
-    into = torch.nn.functional.pad(decay, (1, runs * RUN - n)).unflatten(-1, (runs, RUN)).unbind(-1)
-    sums = [*torch.nn.functional.pad(values, (0, runs * RUN - n)).unflatten(-1, (runs, RUN)).unbind(-1)]
-    products = [*into]
-    for i in range(1, RUN):
-        sums[i] = torch.addcmul(sums[i], into[i], sums[i - 1])
-        products[i] = into[i] * products[i - 1]
-    ends = _scan(products[-1][:, 1:], sums[-1])
-    carried = torch.nn.functional.pad(ends[..., :-1], (1, 0))
-    whole = torch.stack(sums, -1) + torch.stack(products, -1) * carried.unsqueeze(-1)
-    return whole.flatten(-2)[..., :n]
-
-
 class _LogisticCounts(torch.autograd.Function):
     """Forward and backward pass in chunks of rows; the backward pass consists of differentiable operations."""
 
     @staticmethod
-    def forward(ctx: FunctionCtx, at: Tensor, scores: Tensor, weights: Tensor) -> Tensor:
-        ctx.save_for_backward(at, scores, weights)
+    def forward(at: Tensor, scores: Tensor, weights: Tensor) -> Tensor:
         parts = [
             torch.einsum("bmn,cbn->cbm", torch.sigmoid(scores.unsqueeze(1) - part.unsqueeze(2)), weights)
             for part in at.split(_rows_of_chunk(scores), dim=1)
         ]
         return torch.cat(parts, 2)
+
+    @staticmethod
+    def setup_context(ctx: FunctionCtx, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
 
     @staticmethod
     def backward(ctx: FunctionCtx, *slopes: Tensor) -> tuple[Tensor, Tensor, None]:

@@ -29,14 +29,13 @@ class ListTables(NamedTuple):
     ----------
     weights_begin, discount_begin : (b,) int64, start of each list's numbers
     weights : float64, u_k at ``weights_begin + k − 1``
-    discount, drops : float64, equally long: D(p) and D(p) − D(p+1) at ``discount_begin + p − 1``
+    discount : float64, D(p) at ``discount_begin + p − 1``
     """
 
     weights_begin: NDArray[np.int64]
     weights: NDArray[np.float64]
     discount_begin: NDArray[np.int64]
     discount: NDArray[np.float64]
-    drops: NDArray[np.float64]
 
 
 class Tables:
@@ -47,7 +46,7 @@ class Tables:
         self._lock = Lock()
         self._of_size: dict[tuple[int, int], ListTables] = {}
         self._kept = 0
-        self._discount = np.empty(0), np.empty(0)
+        self._discount = np.empty(0)
         self._ideals: dict[int, float] = {}
         longest = loss.discount_of(LENGTHS[-1])
         self._one_discount = all(np.array_equal(loss.discount_of(n), longest[:n]) for n in LENGTHS)
@@ -65,19 +64,16 @@ class Tables:
         if len(sizes) == 1:
             return self._of_one(sizes[0])
         if not sizes:
-            return ListTables(*(np.empty(0, dtype=kind) for kind in ("i8", "f8", "i8", "f8", "f8")))
+            return ListTables(*(np.empty(0, dtype=kind) for kind in ("i8", "f8", "i8", "f8")))
         number_of = {size: number for number, size in enumerate(dict.fromkeys(sizes))}
         which = np.array([number_of[size] for size in sizes])
         tables = [self._of_one(size) for size in number_of]
         weights_begin, weights = _joined([part.weights for part in tables])
         if self._one_discount:
-            longest = max(tables, key=lambda part: part.discount.size)
-            return ListTables(
-                weights_begin[which], weights, np.zeros(which.size, dtype=np.int64), longest.discount, longest.drops
-            )
+            longest = max((part.discount for part in tables), key=len)
+            return ListTables(weights_begin[which], weights, np.zeros(which.size, dtype=np.int64), longest)
         discount_begin, discount = _joined([part.discount for part in tables])
-        drops = np.concatenate([part.drops for part in tables])
-        return ListTables(weights_begin[which], weights, discount_begin[which], discount, drops)
+        return ListTables(weights_begin[which], weights, discount_begin[which], discount)
 
     def ideals(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Best DCG for ``counts`` positives, in the same shape; 0 for none. For graded losses only."""
@@ -99,9 +95,9 @@ class Tables:
         with self._lock:
             n_pos, n_neg = (max(1, number) for number in size)
             weights = self.loss.weights_of(n_pos, n_neg)
-            discount, drops = self._discount_of(n_pos + n_neg)
-            tables = ListTables(_FIRST, weights, _FIRST, discount, drops)
-            numbers = weights.size + (0 if self._one_discount else discount.size + drops.size)
+            discount = self._discount_of(n_pos + n_neg)
+            tables = ListTables(_FIRST, weights, _FIRST, discount)
+            numbers = weights.size + (0 if self._one_discount else discount.size)
             self._kept += numbers
             if self._kept > KEPT:
                 self._of_size.clear()
@@ -109,18 +105,14 @@ class Tables:
             self._of_size[size] = tables
         return tables
 
-    def _discount_of(self, length: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """D and drops for a list of this length; perhaps longer arrays, if D does not depend on the length."""
+    def _discount_of(self, length: int) -> NDArray[np.float64]:
+        """D for a list of this length; perhaps a longer array, if D does not depend on the length."""
         if not self._one_discount:
-            return self._padded(length)
-        if self._discount[0].size < length:
+            return self.loss.discount_of(length)
+        if self._discount.size < length:
             # Twice as long as needed, so that growing lists do not recompute it each time.
-            self._discount = self._padded(1 << length.bit_length())
+            self._discount = self.loss.discount_of(1 << length.bit_length())
         return self._discount
-
-    def _padded(self, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        discount = self.loss.discount_of(n)
-        return discount, np.append(discount[:-1] - discount[1:], 0.0)
 
 
 def _joined(arrays: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

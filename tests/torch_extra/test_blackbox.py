@@ -7,7 +7,7 @@ import torch
 from sklearn.metrics import average_precision_score
 
 from apsvm.torch import BlackboxAPLoss
-from apsvm.torch.blackbox import mean_ranks
+from apsvm.torch.ranks import exact_ranks
 
 
 def one_list(seed, n):
@@ -28,7 +28,7 @@ def test_without_a_margin_it_is_average_precision():
 
 def test_a_margin_is_kept():
     scores, target = torch.tensor([0.6, 0.5, 0.0]), torch.tensor([True, False, False])
-    assert BlackboxAPLoss(margin=0.09, normalize=False)(scores, target).item() == 0.0
+    assert BlackboxAPLoss(margin=0.09, normalize=False)(scores, target).item() == pytest.approx(0.0, abs=1e-12)
     assert BlackboxAPLoss(margin=0.11, normalize=False)(scores, target).item() == 0.5
 
 
@@ -50,10 +50,11 @@ def test_the_gradient_is_that_of_the_interpolation(factor):
     assert gradient.any()
 
 
-def test_mean_ranks():
+def test_ranks_of_the_rows_that_count():
     scores = torch.tensor([[2.0, 5.0, 2.0, 1.0, 2.0], [-torch.inf, 0.0, 9.0, 9.0, 1.0]])
     counted = torch.tensor([[True] * 5, [True, True, True, False, True]])
-    assert mean_ranks(scores, counted).tolist() == [[3.0, 1.0, 3.0, 5.0, 3.0], [4.0, 3.0, 1.0, 0.0, 2.0]]
+    assert exact_ranks(scores, counted)[0].tolist() == pytest.approx([0.6, 0.2, 0.6, 1.0, 0.6])
+    assert exact_ranks(scores, counted)[1].tolist() == [1.0, 0.75, 0.25, 0.0, 0.5]
 
 
 @pytest.mark.parametrize(("options", "says"), [({"lam": 0.0}, "lam must be"), ({"margin": -0.1}, "margin must be")])

@@ -15,10 +15,7 @@ from apsvm.losses.base import LossError
 from apsvm.losses.graded import takes_grades
 from apsvm.oracles.inference import most_violated_ranking
 from apsvm.torch import APHingeLoss, DirectLoss, NDCGHingeLoss, RankingHingeLoss, RankingRampLoss
-from apsvm.torch.hinge import ENGINES
 from apsvm.torch.tables import Tables, tables_of
-
-ALL_ENGINES = [engine for engine in ENGINES if engine != "auto"]
 
 
 class Own:
@@ -71,52 +68,34 @@ def value_and_gradient(module, scores, target, **rows):
 @pytest.mark.slow
 @over("loss", LOSSES, ids=name_of)
 def test_every_ranking_of_short_lists(loss):
-    modules, metric = [RankingHingeLoss(loss, engine=engine) for engine in ALL_ENGINES], metric_of(loss)
+    module, metric = RankingHingeLoss(loss), metric_of(loss)
     tied = 0
     for seed in range(50):
         n = 2 + seed % 5
         scores, target = one_list(seed, n, n_pos=1 + seed % (n - 1), tied=seed % 3 == 0)
         tied += scores.unique().numel() < n
         expected = hinge_by_permutations(scores.numpy(), target.numpy(), metric)
-        for module in modules:
-            value, gradient = value_and_gradient(module, scores, target)
-            assert value == pytest.approx(expected, abs=1e-12)
-            assert gradient.sum().item() == pytest.approx(0.0, abs=1e-15)
+        value, gradient = value_and_gradient(module, scores, target)
+        assert value == pytest.approx(expected, abs=1e-12)
+        assert gradient.sum().item() == pytest.approx(0.0, abs=1e-15)
     assert tied > 5
 
 
 @over("loss", LOSSES, ids=name_of)
 @over("n", [50, 1000, 6000, 20_000])
-def test_the_engines_agree_with_the_oracles(loss, n):
+def test_it_agrees_with_the_oracles(loss, n):
     scores, target = one_list(n, n)
     expected = most_violated_ranking(scores.numpy(), target.numpy(), loss)
-    for engine in ALL_ENGINES:
-        if engine == "dense" and n > 1000:
-            continue
-        value, gradient = value_and_gradient(RankingHingeLoss(loss, engine=engine), scores, target)
-        assert value == pytest.approx(expected.value, abs=1e-12)
-        assert (gradient * scores).sum().item() + expected.loss == pytest.approx(expected.value, abs=1e-9)
-        if name_of(loss) not in ("auc", "rbp(0.99)"):  # whose gains are equal up to rounding
-            np.testing.assert_allclose(gradient.numpy(), expected.row_weights, atol=1e-15)
-
-
-@pytest.mark.parametrize("loss", ["ap", "ndcg"])
-@pytest.mark.parametrize("form", [RankingHingeLoss, RankingRampLoss])
-def test_a_hundred_thousand_rows(form, loss):
-    scores, target = one_list(1, 100_000, n_pos=3000, dtype=torch.float32)
-    native, levels = (value_and_gradient(form(loss, engine=engine), scores, target) for engine in ("native", "levels"))
-    assert form(loss, engine="native")(scores.double(), target).item() == pytest.approx(
-        form(loss, engine="levels")(scores.double(), target).item(), abs=1e-12
-    )
-    assert native[0] == pytest.approx(levels[0], abs=1e-6)
-    torch.testing.assert_close(native[1], levels[1], rtol=1e-6, atol=1e-12)
+    value, gradient = value_and_gradient(RankingHingeLoss(loss), scores, target)
+    assert value == pytest.approx(expected.value, abs=1e-12)
+    assert (gradient * scores).sum().item() + expected.loss == pytest.approx(expected.value, abs=1e-9)
+    if name_of(loss) not in ("auc", "rbp(0.99)"):  # whose gains are equal up to rounding
+        np.testing.assert_allclose(gradient.numpy(), expected.row_weights, atol=1e-15)
 
 
 @pytest.mark.slow
 @over("module", [APHingeLoss(), NDCGHingeLoss(), RankingRampLoss(eps=0.7), DirectLoss()])
-@over("engine", ALL_ENGINES)
-def test_gradients_are_those_of_the_value(module, engine):
-    module.engine = engine
+def test_gradients_are_those_of_the_value(module):
     checked = 0
     for seed in range(20):
         scores, target = one_list(seed, 30)
@@ -132,29 +111,9 @@ def test_gradients_are_those_of_the_value(module, engine):
     assert checked > 10
 
 
-def test_the_update_from_below():
-    module = DirectLoss(update="negative", eps=0.5)
-    for seed in range(20):
-        scores, target = one_list(seed, 25)
-        value, gradient = value_and_gradient(module, scores, target)
-        order = scores.argsort(descending=True)
-        lost = loss_of_order(definition("ap"), target[order].numpy())
-        assert value <= lost + 1e-12 <= DirectLoss(eps=0.5)(scores, target).item() + 2e-12
-        direction = torch.randn(25, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-        up, down = (module(scores + sign * 1e-7 * direction, target).item() for sign in (1, -1))
-        if abs(up + down - 2 * value) < 1e-12:
-            assert (up - down) / 2e-7 == pytest.approx((gradient @ direction).item(), abs=1e-6)
-
-
-def test_the_update_from_below_is_native():
-    with pytest.raises(ValueError, match="native engine only"):
-        DirectLoss(update="negative", engine="levels")
-
-
 @over("loss", LOSSES, ids=name_of)
-@over("engine", ALL_ENGINES)
-def test_subgradients(engine, loss):
-    module = RankingHingeLoss(loss, engine=engine, reduction="none")
+def test_subgradients(loss):
+    module = RankingHingeLoss(loss, reduction="none")
     generator = torch.Generator().manual_seed(5)
     scores, target = one_list(5, 40, tied=True)
     value, gradient = value_and_gradient(module, scores, target)
@@ -165,9 +124,8 @@ def test_subgradients(engine, loss):
 
 
 @over("loss", LOSSES, ids=name_of)
-@over("engine", ALL_ENGINES)
-def test_loss_ramp_hinge(engine, loss):
-    hinge, ramp = RankingHingeLoss(loss, engine=engine), RankingRampLoss(loss, engine=engine)
+def test_loss_ramp_hinge(loss):
+    hinge, ramp = RankingHingeLoss(loss), RankingRampLoss(loss)
     metric = metric_of(loss)
     worst = make_loss(loss).of_ranking(np.full(6, 24), 24)
     for seed in range(30):
@@ -181,9 +139,8 @@ def test_loss_ramp_hinge(engine, loss):
 
 @over("loss", LOSSES, ids=name_of)
 @over("form", [RankingHingeLoss, RankingRampLoss])
-@over("engine", ALL_ENGINES)
-def test_equal_rows_have_equal_gradients(engine, form, loss):
-    module = form(loss, engine=engine)
+def test_equal_rows_have_equal_gradients(form, loss):
+    module = form(loss)
     for seed, n in enumerate((20, 300)):
         scores, target = one_list(seed, n, tied=True)
         value, gradient = value_and_gradient(module, scores, target)
@@ -198,9 +155,7 @@ def test_equal_rows_have_equal_gradients(engine, form, loss):
 
 
 @over("module", [APHingeLoss(), RankingHingeLoss(Own()), RankingRampLoss("ndcg", eps=0.3)])
-@over("engine", ALL_ENGINES)
-def test_a_batch_is_its_lists(module, engine):
-    module.engine = engine
+def test_a_batch_is_its_lists(module):
     module.reduction = "none"
     generator = torch.Generator().manual_seed(2)
     scores = torch.randn(7, 60, generator=generator, dtype=torch.float64) * 10.0 ** torch.arange(-3.0, 4.0)[:, None]
@@ -211,14 +166,12 @@ def test_a_batch_is_its_lists(module, engine):
     values = module(padded, target, mask)
     (gradients,) = torch.autograd.grad(values.sum(), padded)
     assert (gradients[~mask] == 0).all()
-    bits = engine == "native"
     for row in range(7):
         alone = scores[row][mask[row]].requires_grad_()
         value = module(alone, target[row][mask[row]])
         (gradient,) = torch.autograd.grad(value, alone)
-        rtol, atol = (0, 0) if bits else (1e-12, 1e-15)
-        torch.testing.assert_close(values[row], value, rtol=rtol, atol=atol)
-        torch.testing.assert_close(gradients[row][mask[row]], gradient, rtol=rtol, atol=atol)
+        torch.testing.assert_close(values[row], value, rtol=0, atol=0)
+        torch.testing.assert_close(gradients[row][mask[row]], gradient, rtol=0, atol=0)
 
 
 def test_threads_change_nothing():
@@ -238,15 +191,14 @@ def test_threads_change_nothing():
 
 
 @pytest.mark.parametrize("gain", ["exponential", "linear"])
-@pytest.mark.parametrize("engine", ALL_ENGINES)
-def test_graded_ndcg_is_the_sum_of_its_levels(engine, gain):
+def test_graded_ndcg_is_the_sum_of_its_levels(gain):
     generator = torch.Generator().manual_seed(6)
     scores = torch.randn(9, 25, generator=generator, dtype=torch.float64).requires_grad_()
     grades = torch.randint(-1, 5, (9, 25), generator=generator)
     grades[1], grades[2], grades[3] = 3, 0, grades[3].clamp(min=1)
     grades[4] = torch.where(grades[4] == 2, 0, grades[4])  # a grade that the others have
     mask = torch.rand(9, 25, generator=generator) < 0.8
-    module = NDCGHingeLoss(gain, engine=engine, reduction="none")
+    module = NDCGHingeLoss(gain, reduction="none")
     loss = make_loss(f"ndcg({gain})")
     assert takes_grades(loss)
     values = module(scores, grades, mask)
@@ -303,12 +255,8 @@ def test_what_is_not_a_loss():
     assert_offers_what_it_takes(str(refused.value))
     with pytest.raises(LossError, match="expected an object with weights"):
         RankingHingeLoss(object())
-    with pytest.raises(ValueError, match="engine must be one of"):
-        RankingHingeLoss(engine="cuda")
     with pytest.raises(ValueError, match="eps must be a positive number"):
         RankingRampLoss(eps=0.0)
-    with pytest.raises(ValueError, match="update must be one of"):
-        DirectLoss(update="both")
 
 
 class TestTables:
@@ -324,7 +272,6 @@ class TestTables:
                     weights = written.weights[written.weights_begin[at] :][:n_pos]
                     np.testing.assert_array_equal(weights, expected.weights)
                     np.testing.assert_array_equal(written.discount[begin:][:n], expected.discount)
-                    np.testing.assert_array_equal(written.drops[begin:][: n - 1], expected.drops)
 
     def test_a_name_is_written_out_once(self):
         assert tables_of("ap") is tables_of("ap")

@@ -79,7 +79,7 @@ def test_no_rows():
         (block,) = lists.blocks
         assert not block.counts.any()
         for reduction in ("mean", "sum"):
-            assert reduced(lists, [block.settle(block.scores.sum(1))], reduction).item() == 0.0
+            assert reduced(lists, [block.settle(block.scores.sum(1)).values], reduction).item() == 0.0
         assert reduced(lists, [block.scores.sum(1)], "none").shape == shape[:-1]
     empty = lists_of(torch.zeros(0), torch.zeros(0), qid=torch.zeros(0, dtype=torch.int64))
     assert reduced(empty, [block.scores.sum(1) for block in empty.blocks], "none").shape == (0,)
@@ -89,7 +89,7 @@ def test_the_mean_is_over_lists_that_count():
     scores = torch.zeros(3, 2, dtype=torch.float16)
     lists = lists_of(scores, torch.tensor([[1, 0], [1, 1], [0, 1]]))
     (block,) = lists.blocks
-    values = [block.settle(torch.tensor([0.5, 7.0, 0.25], dtype=torch.float64))]
+    values = [block.settle(torch.tensor([0.5, 7.0, 0.25], dtype=torch.float64)).values]
     assert reduced(lists, values, "mean").item() == 0.375
     assert reduced(lists, values, "sum").item() == 0.75
     assert reduced(lists, values, "none").tolist() == [0.5, 0.0, 0.25]
@@ -99,7 +99,7 @@ def test_the_mean_is_over_lists_that_count():
 def test_nan_stays_nan_with_its_gradient():
     scores = torch.tensor([[1.0, 2.0], [torch.nan, 2.0], [3.0, -torch.inf], [1.0, torch.nan]], requires_grad=True)
     (block,) = lists_of(scores, torch.tensor([[1, 0], [1, 0], [1, 0], [0, 0]])).blocks
-    values = block.settle(block.scores.sum(1))
+    values, _ = block.settle(block.scores.sum(1))
     assert values.isnan().tolist() == [False, True, True, True]
     values.nansum()
     values.sum().backward()

@@ -24,7 +24,6 @@ def make(kind, sorter="laplace(5)", **options):
     """A loss by the name of a test's parameter."""
     classes = {
         "spearman": SpearmanLoss,
-        "spearman + l1": SpearmanLoss,
         "ap": SoDeepMAPLoss,
         "seed": SoDeepMAPLoss,
         "triplet": RankTripletLoss,
@@ -32,7 +31,6 @@ def make(kind, sorter="laplace(5)", **options):
         "recall": RankRecallLoss,
     }
     special = {
-        "spearman + l1": {"l1": 0.5},
         "seed": {"form": "seed"},
         "triplet": {"both": False},
         "rank": {"both": False},
@@ -41,7 +39,7 @@ def make(kind, sorter="laplace(5)", **options):
     return classes[kind](sorter, **{**special.get(kind, {}), **options})
 
 
-LOSSES = ("spearman", "spearman + l1", "ap", "seed", "triplet", "rank", "recall")
+LOSSES = ("spearman", "ap", "seed", "triplet", "rank", "recall")
 
 
 def random_lists(lists=4, length=12, seed=0, dtype=torch.float64):
@@ -58,13 +56,6 @@ def test_spearman_with_exact_ranks_is_one_minus_rho():
     loss = SpearmanLoss(exact_ranks, reduction="none")(scores, wanted)
     expected = [1 - spearmanr(*rows).statistic for rows in zip(scores, wanted, strict=True)]
     np.testing.assert_allclose(loss.numpy(), expected, atol=1e-12)
-
-
-def test_spearman_l1():
-    scores, _ = random_lists()
-    wanted, _ = random_lists(seed=1)
-    added = make("spearman + l1", exact_ranks)(scores, wanted) - make("spearman", exact_ranks)(scores, wanted)
-    assert float(added) == pytest.approx(0.5 * float((scores - wanted).abs().mean()), abs=1e-12)
 
 
 def test_the_seeds_map_loss_is_the_roc_area():
@@ -89,7 +80,6 @@ def test_triplets_with_exact_ranks():
     target = torch.tensor([[False, True, True, False]])
     # Ranks ¼ ½ ¾ 1; the first negative has ¼: (¼ + ½ − ¼ + ¼ + ¾ − ¼)/2.
     assert float(make("triplet", exact_ranks)(scores, target)) == pytest.approx(0.625)
-    assert float(make("triplet", exact_ranks, margin=0.0)(scores, target)) == pytest.approx(0.375)
     first = torch.tensor([[True, True, False, False]])
     assert float(make("triplet", exact_ranks)(scores, first)) == 0.0
 
@@ -142,7 +132,7 @@ def test_recall_at_k():
 @pytest.mark.parametrize("kind", LOSSES)
 def test_gradient(kind):
     scores, target = random_lists(2, 6)
-    if kind.startswith("spearman"):
+    if kind == "spearman":
         target = random_lists(2, 6, seed=3)[0]
     scores.requires_grad_()
     assert torch.autograd.gradcheck(lambda s: make(kind, "handcrafted(3)")(s, target), (scores,), atol=1e-6)
@@ -152,7 +142,7 @@ def test_gradient(kind):
 def test_dim_and_ignore_index(kind):
     scores, target = random_lists(3, 7)
     target = target.double()
-    if kind.startswith("spearman"):
+    if kind == "spearman":
         target += 0.1 * torch.arange(7)
     expected = make(kind)(scores, target)
     assert float(make(kind)(scores.t(), target.t(), dim=0)) == pytest.approx(float(expected), abs=1e-12)
