@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from apsvm.report.judging import largest
+from apsvm.report.judging import drivers_in
 from apsvm.report.page import Markup, bar, element, section, table
-from apsvm.report.run import JudgedRanker, weights
+from apsvm.report.run import JudgedRanker
 from apsvm.report.words import share
 
 
@@ -30,9 +30,8 @@ def components_of(part: JudgedRanker) -> Markup:
         "several kinds, a component stands for one of them. At the top are as many rows as are positive."
     )
     content: list[object] = [element("p", explanation), table(["component", *counts, "constant"], rows)]
-    for h, result in enumerate(weights(part), start=1):
-        content += [element("h3", f"Component {h}: the largest weights, by contribution")]
-        content.append(largest(result, ranker.columns()))
+    for h in range(ranker.components):
+        content += [element("h3", f"Component {h + 1}"), *drivers_in(part, h)]
     return section("Components", *content)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,9 @@ from apsvm.report.page import Markup, bar, element, pictures, section, table
 from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.report.pictures.shapes import Shapes
 from apsvm.report.pictures.top_of_list import TopOfList
-from apsvm.report.run import JudgedRanker, Weights, weights
+from apsvm.report.run import JudgedRanker
 from apsvm.report.shapes import NoShapesError, check_curved, label_of, pairs_of, shapes, surfaces
 
-#: Title of a section.
-DRIVERS = "What drives the score"
 MOST_FEATURES = 15
 MOST_QUERIES = 10
 MOST_SHAPES, MOST_SURFACES, MOST_PARTS, MOST_DOTS = 9, 3, 15, 1000
@@ -88,40 +86,56 @@ def figure(value: float | None) -> str:
 
 
 def drivers_of(part: JudgedRanker) -> Markup:
-    """What moves the scores of these rows: each column's share, and the weights of features as they are, or the curves
-    of mapped ones; of a net its layers. Empty with several components, which have sections of their own."""
-    ranker = part.ranker
-    if isinstance(ranker, NetRanker):
-        return layers_of(ranker)
-    if ranker.components > 1:
-        return Markup("")
-    (linear,) = ranker.linear_parts()
+    """What moves the scores of these rows; of a net its layers. Empty with several components, which have sections of
+    their own."""
+    if isinstance(part.ranker, NetRanker):
+        return layers_of(part.ranker)
+    return section("What drives the score", *drivers_in(part)) if part.ranker.components == 1 else Markup("")
+
+
+def drivers_in(part: JudgedRanker, component: int = 0) -> Iterator[Markup]:
+    """Each column's share in what moves the scores, by one component; the weights of features as they are, or the
+    curves of mapped ones."""
+    ranker, linear = part.ranker, part.ranker.linear_parts()[component]
     try:
-        contributions = linear.contributions(part.dataset.X)
+        contributions = ranker.contributions(part.dataset.X, component)
     except ValueError as error:
-        return section(DRIVERS, element("p", f"No feature has a share of its own: {error}."))
-    deviations = contributions.dealt_to(ranker.column_widths()).deviations(part.groups)
-    total = float(deviations.sum())
-    if total == 0.0:
-        return section(DRIVERS, element("p", "All weights are zero: every row has the same score."))
-    names = [*ranker.column_names(), ALL]
-    order = np.argsort(-deviations, kind="stable")[:MOST_FEATURES]
-    most = float(deviations[order[0]])
-    rows = [
-        [names[j], bar(deviations[j] / most, words.share(deviations[j] / total))]
-        for j in order[deviations[order] > 0.0].tolist()
-    ]
+        yield element("p", f"No feature has a share of its own: {error}.")
+        return
+    deviations, widths = contributions.deviations(part.groups), ranker.column_widths()
+    if not deviations.any():
+        yield element("p", "All weights are zero: every row has the same score.")
+        return
     within = " within queries" if part.groups is not None else ""
     said = f"A feature's share is that of the deviation{within} of what it gives to the scores of these rows."
     if ranker.unit_rows:
         said += " The scores are divided by the length of the row."
-    shares = table(["feature", "share"], rows)
+    names, weighed = [*ranker.column_names(), ALL], Markup("")
     if ranker.feature_map is None:
         nonzero, norm = int(np.count_nonzero(linear.coef)), words.number(norm_of(linear.coef))
         said += f" {nonzero:,} of {linear.coef.size:,} weights are not zero; their norm is {norm}."
-        return section(DRIVERS, element("p", said), shares, largest(weights(part)[0], ranker.columns()))
-    drawings = pictures(*_curves_of(linear, part, contributions.deviations(part.groups)))
-    return section(DRIVERS, element("p", said), element("div", shares, drawings, class_="beside"))
+        weighed = _shares(ranker.features(), deviations, linear.coef)
+    elif ranker.components == 1:
+        weighed = pictures(*_curves_of(linear, part, deviations))
+    yield element("p", said)
+    if ranker.feature_map is None and widths.size == ranker.width:  # a column is a feature
+        yield weighed
+        return
+    shares = _shares(names, contributions.dealt_to(widths).deviations(part.groups))
+    yield element("div", shares, weighed, class_="beside")
+
+
+def _shares(
+    names: Sequence[str], deviations: NDArray[np.float64], weights: NDArray[np.float64] | None = None
+) -> Markup:
+    """A table of the largest shares, with weights where there are any."""
+    order, total = np.argsort(-deviations, kind="stable")[:MOST_FEATURES], float(deviations.sum())
+    rows = []
+    for j in order[deviations[order] > 0.0].tolist():
+        weight = [] if weights is None else [f"{weights[j]:+.4g}".replace("-", "−")]
+        share = bar(deviations[j] / deviations[order[0]], words.share(deviations[j] / total))
+        rows.append([names[j], *weight, share])
+    return table(["feature", *([] if weights is None else ["weight"]), "share"], rows)
 
 
 def _curves_of(
@@ -146,19 +160,6 @@ def _curves_of(
         yield drawn(Shapes(curves, pairs, label_of(ranker)), caption)
 
 
-def largest(result: Weights, names: list[str]) -> Markup:
-    """The weights that move scores the most."""
-    order = np.argsort(-result.contribution, kind="stable")[:MOST_FEATURES]
-    most = float(result.contribution[order[0]])
-    return table(
-        ["feature", "weight", "|weight| · deviation"],
-        [
-            [names[j], signed(result.weight[j]), bar(result.contribution[j] / most, f"{result.contribution[j]:.4g}")]
-            for j in order[result.contribution[order] > 0.0].tolist()
-        ],
-    )
-
-
 def layers_of(ranker: NetRanker) -> Markup:
     """Sizes and weight norms of a net's layers."""
     rows = [
@@ -167,7 +168,3 @@ def layers_of(ranker: NetRanker) -> Markup:
         for outputs, inputs in [layer.weights.shape]
     ]
     return section("Layers", table(["layer", "inputs", "units", "norm of the weights"], rows))
-
-
-def signed(value: float) -> str:
-    return f"{value:+.4g}".replace("-", "−")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,19 +159,3 @@ def judge(title: str, ranker: Ranker, dataset: Dataset, top: int | None = None) 
     """The ranker on the rows, judged as in training. Raises DataError if the labels do not fit."""
     judged, scores = ranked(ranker, dataset)
     return JudgedRanker(title, ranker, judged, scores, recall(judged, ranker.header.labels), top)
-
-
-class Weights(NamedTuple):
-    """Weights of a linear ranker's d columns, the features or the map's outputs; (d,) float64 each.
-
-    weight : of each column; contribution : what it adds to differences of scores, |weight|·deviation, within queries
-    """
-
-    weight: NDArray[np.float64]
-    contribution: NDArray[np.float64]
-
-
-def weights(judged: JudgedRanker) -> list[Weights]:
-    """Weights of a linear ranker, or of each of its components."""
-    deviation = np.sqrt(judged.ranker.rows(judged.dataset.X).moments(judged.groups).variance)
-    return [Weights(part.coef, np.abs(part.coef) * deviation) for part in judged.ranker.linear_parts()]

@@ -157,10 +157,7 @@ def test_two_classes(shown):
     assert facts.items() <= page.facts.items()
     assert page.facts["positive"].startswith("a score above 0.5 (f1 on rows held out, 5 folds)")
     assert page.facts["sha256"] == "0123456789abcdef…"
-    assert page.table("feature", "weight") == [
-        ["size", "+1", "1.732"], ["age <&>", "−0.25", "0.433"],
-    ]  # fmt: skip
-    assert page.table("feature", "share") == [["size", "80.0%"], ["age <&>", "20.0%"]]
+    assert page.table("feature", "weight", "share") == [["size", "+1", "80.0%"], ["age <&>", "−0.25", "20.0%"]]
     assert page.table("part", "time")[4] == ["working-set QP", "75 s", "95.2%"]
     assert {"of a test", "It is a test."} <= {*page.text}
     curve, top, convergence, heatmap = shown
