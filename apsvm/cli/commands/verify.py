@@ -13,7 +13,7 @@ from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import files, options
 from apsvm.cli.reading import how_to_read, read_any_model, refuse_swapped, rows_for
 from apsvm.cli.shared import DOES_NOT_HOLD, SAYS_NOTHING, STOPPED_EARLY, bad_data, put
-from apsvm.cli.training import query_weights
+from apsvm.cli.training import query_weights as weights_in
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ LEFT = 13
 
 @click.command(cls=HelpfulCommand)
 @files("MODEL", "DATA")
-@options("weights_of_queries", "gap", "max_iterations", "as_json",
+@options("query_weights", "gap", "max_iterations", "as_json",
          time_limit={"help": "Seconds for each proof. [default: none]"})  # fmt: skip
 @how_to_read
 def verify(
@@ -36,7 +36,7 @@ def verify(
     data: str,
     read: ReadOptions,
     *,
-    weights_of_queries: str | None,
+    query_weights: str | None,
     gap: float,
     time_limit: float | None,
     max_iterations: int,
@@ -62,7 +62,7 @@ def verify(
     refuse_swapped(data=data, model=model)
     ranker = read_any_model(model)
     dataset = rows_for(ranker, data, read)
-    weights = query_weights(weights_of_queries, dataset)
+    weights = weights_in(query_weights, dataset)
     verdicts: list[Verdict] = []
     limits = Limits(seconds=time_limit, iterations=max_iterations)
     with bad_data(model):

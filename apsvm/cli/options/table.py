@@ -170,6 +170,10 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
                      "and 200 negatives on."),
     "log": _file("", "Write a JSON line for each oracle call and iteration.", excludes="run_dir"),
     "run_dir": _file("", "Write model and log into this new folder, for apsvm report.", "FOLDER"),
+    "query_weights": _file("", "Lines 'qid weight': the risk is this weighted mean over the queries; 1 where not "
+                           "named."),
+    "validation": _file("", "Rows like DATA's that a metric is taken of after each epoch; the best epoch's model is "
+                        "kept."),
     # Cross-validation
     "folds": _of("", click.IntRange(2), 5, "Folds; of the portfolio on large data three by default."),
     "output": _file("-o --output", "Train the chosen setting on all rows and write this model.", "MODEL"),
@@ -221,7 +225,6 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     "classes": _file("", "Names of classes, a line each, for numbers of classes in DETECTIONS, counted from 0."),
     "as_json": _flag("--json", "Print one JSON object."),
     # Verify
-    "weights_of_queries": _file("--query-weights", "The weights of the queries, if training had any."),
     "gap": _of("", Number(0, 1), 0.01, "How large a gap still says something of the weights, as a share of the "
                "objective at w = 0."),
     "max_iterations": _of("", click.IntRange(0), 2000, "Of each proof, at the most."),

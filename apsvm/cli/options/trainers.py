@@ -20,7 +20,7 @@ from apsvm._support.registry import UnknownNameError
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.parameters import METRIC, Number, NumberList, ParamType, Parsed, Several
-from apsvm.cli.options.table import Option
+from apsvm.cli.options.table import TABLE, Option
 from apsvm.trainers import TRAINERS, known_losses, trainer_of
 from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.one_vs_rest import OneVsRestTrainer
@@ -124,13 +124,6 @@ class TrainerOption(Option):
         return cls([*dict.fromkeys(flags), key], takers, help=help, needs=first.about.needs, **more)
 
 
-#: Options on data that only some trainers use: capability → their declarations.
-_ON_DATA = {
-    "validation": "Rows like DATA's that a metric is taken of after each epoch; the best epoch's model is kept.",
-    "query_weights": "Lines 'qid weight': the risk is this weighted mean over the queries; 1 where not named.",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class ChosenLoss:
     """A value of ``--loss`` and its trainer."""
@@ -177,17 +170,13 @@ def trainer_options(*, as_lists: bool = False, without: Collection[str] = ()) ->
         for of_key in settings.values():
             if any(one.about.grid is not None for one in of_key.values()):
                 of_key |= {trainer: one._replace(as_list=True) for trainer, one in of_key.items()}
-    on_data = {
-        key: [trainer for trainer in TRAINERS.values() if getattr(trainer.capabilities, key)] for key in _ON_DATA
-    }
-    return [
-        *(TrainerOption.of_settings(key, of_key) for key, of_key in settings.items() if key not in without),
-        *(
-            TrainerOption([f"--{key.replace('_', '-')}"], dict.fromkeys(takers), metavar="FILE", help=_ON_DATA[key])
-            for key, takers in on_data.items()
-            if key not in without
-        ),
-    ]
+    made = [TrainerOption.of_settings(key, of_key) for key, of_key in settings.items() if key not in without]
+    for key in ("validation", "query_weights"):  # data that only some trainers use
+        takers = [trainer for trainer in TRAINERS.values() if getattr(trainer.capabilities, key)]
+        if key not in without:
+            more = {name: value for name, value in TABLE[key].items() if name != "flags"}
+            made.append(TrainerOption([f"--{key.replace('_', '-')}"], dict.fromkeys(takers), **more))
+    return made
 
 
 class TrainersCommand(HelpfulCommand):
