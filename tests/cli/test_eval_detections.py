@@ -25,15 +25,12 @@ def read(run, *arguments):
 def test_table_and_json(run, files):
     text = run("eval-detections", "o_voc", "d_voc", cwd=files).stdout
     lines = text.splitlines()
-    assert lines[0] == (
-        "AP(voc2010)  area under the precision envelope; VOC matching at IoU ≥ 0.5, sides max − min + 1; all "
-        "detections; difficult objects ignored"
-    )
+    assert "area under the precision envelope; VOC matching at IoU ≥ 0.5, sides max − min + 1;" in lines[0]
     assert lines[3].split() == ["aeroplane", "0.840774", "14", "17", "13", "0.928571"]
     assert [line.split()[0] for line in lines[3:23]] == sorted({row[1] for row in voc_2012().objects})
     assert lines[23].split() == ["mean", "(mAP)", "of", "20", "0.613875", "0.852870"]
-    assert "objects      235 to be found, of 273 (38 difficult, 0 crowds)" in lines
-    assert "detections   452 in 98 images, 22 of them left out: they found objects that do not count" in lines
+    counts = [("objects", 235), ("difficult", 38), ("crowds", 0), ("detections", 452), ("detections left out", 22)]
+    assert {f"{name:<20} {count}" for name, count in counts} <= set(lines)
     content = read(run, files / "o_voc", files / "d_voc", "-m", "ap(voc2007)", "-m", "AP(voc2007)")
     assert content["metrics"] == {"AP(voc2007)": pytest.approx(0.607510514732285, abs=1e-12)}
     assert (content["objects"], content["detections"], content["detections_left_out"]) == (235, 452, 22)

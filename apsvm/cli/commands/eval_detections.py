@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from apsvm.detection.base import Detections, Objects
     from apsvm.detection.measure import DetectionEvaluation, DetectionMetric
 
-_LEFT = 12
+_LEFT = 20
 
 
 @click.command(name="eval-detections", cls=HelpfulCommand)
@@ -70,7 +70,7 @@ def eval_detections(
     if as_json:
         put(json.dumps(content, indent=1))
     else:
-        _put_text(content, evaluations[0], truth, found)
+        _put_text(content, evaluations[0])
 
 
 def _parsed(names: Sequence[str]) -> list[DetectionMetric]:
@@ -85,10 +85,8 @@ def _parsed(names: Sequence[str]) -> list[DetectionMetric]:
     return list({metric.name: metric for metric in metrics}.values())
 
 
-def _put_text(content: JsonDict, first: DetectionEvaluation, objects: Objects, detections: Detections) -> None:
+def _put_text(content: JsonDict, first: DetectionEvaluation) -> None:
     """Prints the rules, a line per class, the means and the counts; counts are those of the first metric."""
-    import numpy as np
-
     from apsvm.cli.output.evaluation import put_table
 
     for name, rules in content["rules"].items():
@@ -103,16 +101,9 @@ def _put_text(content: JsonDict, first: DetectionEvaluation, objects: Objects, d
     means = [f"mean (mAP) of {averaged.sum()}", *map(_figure, content["metrics"].values()), "", "", "", recall]
     put_table([*rows, means], left=1)
     put("")
-    with_objects, with_any = np.unique(objects.of_image).size, np.unique(detections.of_image).size
-    left_out = f"{first.n_left_out} of them left out: they found objects that do not count"
-    kinds = f"{content['difficult']} difficult, {content['crowds']} crowds"
-    for name, text in (
-        ("images", f"{content['images']}, {with_objects} of them with objects"),
-        ("objects", f"{content['objects']} to be found, of {objects.of_class.size} ({kinds})"),
-        ("detections", f"{content['detections']} in {with_any} images, {left_out}"),
-        ("counts", f"those of {first.metric.name} at IoU ≥ {first.metric.thresholds[0]:.9g}"),
-    ):
-        put(f"{name:<{_LEFT}} {text}")
+    for name in ("images", "objects", "difficult", "crowds", "detections", "detections_left_out"):
+        put(f"{name.replace('_', ' '):<{_LEFT}} {content[name]}")
+    put(f"{'counts':<{_LEFT}} those of {first.metric.name} at IoU ≥ {first.metric.thresholds[0]:.9g}")
 
 
 def _rules(metric: DetectionMetric) -> str:
