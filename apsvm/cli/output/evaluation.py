@@ -183,12 +183,7 @@ def _comparison(
 ) -> Iterator[tuple[str, str]]:
     """A line per metric: effect, interval and p, over the queries that both systems have."""
     with_queries, both = not a.system.is_one_ranking, f", over the {_PLURAL[a.each]} that both have"
-    lacking = any(
-        d.queries is not None and d.queries < _with_a_value(one, name)
-        for name, d in differences.items()
-        for one in (a, b)
-    )
-    yield f"{b.name} against {a.name}{both if lacking else ''}", ""
+    yield f"{b.name} against {a.name}{both if with_queries else ''}", ""
     interval = [] if confidence is None else [f"{100 * confidence:g} % interval"]
     better = ["better", "worse"] if with_queries else []
     rows = [["effect", *interval, "p", *better]]
