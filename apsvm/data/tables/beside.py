@@ -41,11 +41,11 @@ def labels_of(
                 row = int(np.argmax(np.isinf(cells.values)))
                 raise cells.fail(row, f"expected a finite number, found '{cells.values[row]:g}'")
             return cells.values.copy(), (), ""
-    elif not label_words and {word.lower() for word in cells.words} <= set(TRUTH):
-        numbers = zip(cells.texts.to_pylist(), cells.number_of.tolist(), strict=True)
+    elif not label_words and all(word.lower() in TRUTH for word in cells.words):
+        numbers = zip(cells.texts, cells.number_of.tolist(), strict=True)
         of_text = [TRUTH.get(text.lower(), number) for text, number in numbers]
         return np.array(of_text, dtype=np.float64)[cells.codes], (), ""
-    texts, codes = [word_of(text) for text in cells.texts.to_pylist()], cells.word_codes
+    texts, codes = [word_of(text) for text in cells.texts], cells.word_codes
     if label_words:
         unknown = [at for at, text in enumerate(texts) if text not in label_words]
         if unknown:
@@ -81,9 +81,8 @@ def numbered(cells: Cells, what: str) -> tuple[NDArray[np.int64], tuple[str, ...
     """The queries or bags (n,), the integers that they are, or else numbered as they appear; and then their names."""
     texts, codes = cells.as_they_stand
     _refuse_missing(cells, codes < 0, what)
-    names = texts.to_pylist()
-    integers = _integers_of(names)
-    return (codes.astype(np.int64), tuple(names)) if integers is None else (integers[codes], ())
+    integers = _integers_of(texts)
+    return (codes.astype(np.int64), tuple(texts)) if integers is None else (integers[codes], ())
 
 
 def _integers_of(names: list[str]) -> NDArray[np.int64] | None:
@@ -111,7 +110,7 @@ def costs_of(cells: Cells) -> NDArray[np.float64]:
 def keys_of(cells: Cells) -> NDArray[np.object_]:
     """(n,) what the rows are called; "" where a cell is empty."""
     texts, codes = cells.as_they_stand
-    return np.array([*texts.to_pylist(), ""], dtype=object)[codes]
+    return np.array([*texts, ""], dtype=object)[codes]
 
 
 def _refuse_missing(cells: Cells, is_missing: NDArray[np.bool_], what: str, way: str = "") -> None:

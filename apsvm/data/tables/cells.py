@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from itertools import compress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +23,17 @@ from apsvm._support.shown import shortened
 from apsvm.data.dataset import DataError
 from apsvm.data.tables.dates import A_DAY
 
+if TYPE_CHECKING:
+    from apsvm._support.types import AnyArray
+
 #: Texts that are read as a missing cell, in any case.
-MISSING_WORDS = (
-    *("", "?", ".", "na", "n/a", "nan", "-nan", "null", "none", "nil", "<na>", "#n/a", "#na", "#n/a n/a"),
-    *("1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind"),
+MISSING_WORDS = frozenset(
+    (
+        *("", "?", ".", "na", "n/a", "nan", "-nan", "null", "none", "nil", "<na>", "#n/a", "#na", "#n/a n/a"),
+        *("1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind"),
+    )
 )
-_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 #: A number as it is usually written, whose last zeros may be left out.
 _WITH_ZEROS = re.compile(r"(-?(?:0|[1-9][0-9]*))(\.[0-9]*?)0*")
 #: Digits that a code of 16 or more may have: longer integers are numbers too large for 64 bits.
@@ -111,7 +117,7 @@ class Cells:
     is_text: bool = False
     decimal: str = "."
     is_string: bool = False
-    missing_words: tuple[str, ...] = MISSING_WORDS
+    missing_words: frozenset[str] = MISSING_WORDS
 
     def __len__(self) -> int:
         return len(self.array)
@@ -202,54 +208,49 @@ class Cells:
         """(n,) which of ``texts`` a cell is, −1 where it is missing; None of numbers and dates alone."""
         return self._distinct[1] if self._plain is None else None
 
-    @cached_property
-    def texts(self) -> Any:
-        """The distinct texts of cells that are not missing, without blanks around them: an Arrow array."""
+    @property
+    def texts(self) -> list[str]:
+        """The distinct texts of cells that are not missing, without blanks around them."""
         return self._distinct[0]
 
     @cached_property
-    def _distinct(self) -> tuple[Any, NDArray[np.int32]]:
-        from pyarrow import compute
-
+    def _distinct(self) -> tuple[list[str], NDArray[np.int32]]:
         texts, codes = self.as_they_stand
-        is_missing = compute.is_in(compute.ascii_lower(texts), value_set=_array(self.missing_words))
-        return _without(texts, codes, is_missing)
+        has_value = [*(text.lower() not in self.missing_words for text in texts), False]
+        new = np.where(has_value, np.cumsum(has_value) - 1, -1).astype(np.int32)
+        return list(compress(texts, has_value)), new[codes]
 
     @cached_property
-    def as_they_stand(self) -> tuple[Any, NDArray[np.int32]]:
+    def as_they_stand(self) -> tuple[list[str], NDArray[np.int32]]:
         """The distinct texts, also of numbers and of what else means a missing cell, and of each cell which it is;
         −1 where it is empty."""
         import pyarrow
-        from pyarrow import compute, types
+        from pyarrow import types
 
-        array, kind = self.array, self.array.type
-        if types.is_dictionary(kind):
-            kind = kind.value_type
-        encoded = _encoded(array if types.is_floating(kind) or array.type != kind else array.cast(pyarrow.string()))
-        if types.is_floating(kind):
-            texts = [None if value is None or value != value else text_of(value) for value in encoded[0].to_pylist()]
-            encoded = pyarrow.array(texts, pyarrow.string()), encoded[1]
-        texts, codes = encoded[0].cast(pyarrow.string()), encoded[1]
-        trimmed = compute.utf8_trim(texts, characters=_BLANKS)
-        if array.type != kind or not compute.all(compute.equal(trimmed, texts), min_count=0).as_py():
-            texts, of_text = _encoded(pyarrow.chunked_array([trimmed]))
-            codes = np.append(of_text, np.int32(-1))[codes]
-        is_empty = compute.or_(compute.is_null(texts), compute.equal(texts, "").fill_null(True))
-        is_unused = np.bincount(codes[codes >= 0], minlength=len(texts)) == 0  # of a dictionary
-        return _without(texts, codes, compute.or_(is_empty, _array_of(is_unused)))
+        encoded = self.array if types.is_dictionary(self.array.type) else self.array.dictionary_encode()
+        if encoded.num_chunks == 0:
+            return [], np.empty(0, dtype=np.int32)
+        encoded = encoded.unify_dictionaries()
+        # polars has indices without a sign.
+        indices = [values_of(chunk.indices.cast(pyarrow.int32()), np.int32, -1) for chunk in encoded.chunks]
+        of_cell, dictionary = np.concatenate(indices), encoded.chunk(0).dictionary
+        if types.is_floating(dictionary.type):
+            values = ["" if value is None or value != value else text_of(value) for value in dictionary.to_pylist()]
+        else:
+            values = [text or "" for text in dictionary.cast(pyarrow.string()).to_pylist()]
+        is_used = np.bincount(of_cell[of_cell >= 0], minlength=len(values)) > 0
+        place: dict[str, int] = {}
+        trimmed = [text.strip(_BLANKS) if used else "" for text, used in zip(values, is_used.tolist(), strict=True)]
+        of_value = [place.setdefault(text, len(place)) if text else -1 for text in trimmed]
+        return list(place), np.array([*of_value, -1], dtype=np.int32)[of_cell]
 
     @cached_property
     def number_of(self) -> NDArray[np.float64]:
         """(k,) the values of ``texts`` as numbers; NaN for other text."""
-        import pyarrow
-        from pyarrow import compute
-
         texts = self.texts
         if self.decimal != ".":
-            texts = compute.replace_substring(compute.replace_substring(texts, ".", " "), self.decimal, ".")
-        is_number = compute.match_substring_regex(texts, _NUMBER)
-        numbers = compute.if_else(is_number, texts, None).cast(pyarrow.float64())
-        result = numbers.to_numpy(zero_copy_only=False)
+            texts = [text.replace(".", " ").replace(self.decimal, ".") for text in texts]
+        result = np.array([float(text) if _NUMBER.fullmatch(text) else np.nan for text in texts])
         return np.where(np.isfinite(result), result, np.nan)
 
     @cached_property
@@ -268,21 +269,20 @@ class Cells:
     @cached_property
     def words(self) -> list[str]:
         """Distinct texts that are no numbers."""
-        return [] if self.codes is None else self.texts.filter(_array_of(np.isnan(self.number_of))).to_pylist()
+        return [] if self.codes is None else list(compress(self.texts, np.isnan(self.number_of)))
 
     def counted(self, chosen: NDArray[np.bool_]) -> dict[str, int]:
         """Some of ``texts``, (k,), and how many cells have each."""
-        texts = zip(self.texts.to_pylist(), self.counts.tolist(), chosen.tolist(), strict=True)
-        return {text: count for text, count, is_chosen in texts if is_chosen}
+        return dict(compress(zip(self.texts, self.counts.tolist(), strict=True), chosen))
 
     def with_none(self) -> Cells:
         """The same of which the word none is no missing cell, as labels may be."""
-        return replace(self, missing_words=tuple(word for word in MISSING_WORDS if word != "none"))
+        return replace(self, missing_words=MISSING_WORDS - {"none"})
 
     def text_at(self, row: int) -> str:
         """The cell of a row as text."""
         texts, codes = self.as_they_stand
-        return "" if codes[row] < 0 else str(texts[int(codes[row])].as_py())
+        return "" if codes[row] < 0 else texts[codes[row]]
 
     def fail(self, row: int, problem: str) -> DataError:
         """The error of a cell."""
@@ -296,7 +296,7 @@ class Cells:
     def of_words(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
         """Categories of the column: the different words, their counts, and the index of each text's word. 10 and 10.0
         are one word, 01234 and 1234 two."""
-        words = [word_of(text) for text in self.texts.to_pylist()]
+        words = [word_of(text) for text in self.texts]
         place: dict[str, int] = {}
         of_text = np.array([place.setdefault(word, len(place)) for word in words], dtype=np.int64)
         return list(place), np.bincount(of_text, self.counts, len(place)).astype(np.int64), of_text
@@ -317,13 +317,18 @@ def is_string(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view")  # polars' own
 
 
-def floats_of(array: Any) -> NDArray[np.float64]:
-    """(n,) the values of an Arrow array of float64, NaN for a null. They are those of its buffer: pyarrow's own way to
-    numpy imports pandas, which takes .4 s and 60 MB."""
+def values_of(array: Any, dtype: type[np.generic], null: float) -> AnyArray:
+    """(n,) the values of an Arrow array of this type, ``null`` for a null. They are those of its buffer: pyarrow's own
+    way to numpy imports pandas, which takes .4 s and 60 MB."""
     from pyarrow import compute
 
-    filled = compute.fill_null(array, np.nan) if array.null_count else array
-    return np.frombuffer(filled.buffers()[1], np.float64, len(filled), 8 * filled.offset)
+    filled = compute.fill_null(array, null) if array.null_count else array
+    return np.frombuffer(filled.buffers()[1], dtype, len(filled), np.dtype(dtype).itemsize * filled.offset)
+
+
+def floats_of(array: Any) -> NDArray[np.float64]:
+    """(n,) the values of an Arrow array of float64, NaN for a null."""
+    return values_of(array, np.float64, np.nan)
 
 
 def array_of_floats(values: Any) -> Any:
@@ -332,41 +337,6 @@ def array_of_floats(values: Any) -> Any:
 
     buffer = pyarrow.py_buffer(values)
     return pyarrow.chunked_array([pyarrow.Array.from_buffers(pyarrow.float64(), buffer.size // 8, [None, buffer])])
-
-
-def _array(values: Sequence[str]) -> Any:
-    import pyarrow
-
-    return pyarrow.array(values, pyarrow.string())
-
-
-def _array_of(values: NDArray[np.bool_]) -> Any:
-    import pyarrow
-
-    return pyarrow.array(values)
-
-
-def _encoded(array: Any) -> tuple[Any, NDArray[np.int32]]:
-    """The distinct values of a chunked array, and which of them each is; −1 for a null."""
-    import pyarrow
-    from pyarrow import types
-
-    encoded = array if types.is_dictionary(array.type) else array.dictionary_encode()
-    if encoded.num_chunks == 0:
-        return pyarrow.array([], encoded.type.value_type), np.empty(0, dtype=np.int32)
-    encoded = encoded.unify_dictionaries()
-    # polars has indices without a sign.
-    indices = pyarrow.chunked_array([chunk.indices for chunk in encoded.chunks]).cast(pyarrow.int32())
-    return encoded.chunk(0).dictionary, indices.fill_null(-1).to_numpy()
-
-
-def _without(texts: Any, codes: NDArray[np.int32], is_missing: Any) -> tuple[Any, NDArray[np.int32]]:
-    """Texts without some of them, which become −1."""
-    missing = is_missing.to_numpy(zero_copy_only=False).astype(np.bool_)
-    if not missing.any():
-        return texts, codes
-    new = np.where(missing, -1, np.cumsum(~missing) - 1).astype(np.int32)
-    return texts.filter(_array_of(~missing)), np.append(new, np.int32(-1))[codes]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -391,6 +361,8 @@ class Table:
 
     def labelled(self, name: str) -> Table:
         """The rows of one file with a value in the column ``name``. Raises DataError if there are none."""
+        import pyarrow
+
         is_missing = self.columns[name].with_none().is_missing
         if not is_missing.any():
             return self
@@ -398,7 +370,7 @@ class Table:
             raise DataError(f"{self.places.source}: column {name!r} has no value in any row")
         places = Places((self.places.files[0]._replace(kept=np.flatnonzero(~is_missing)),))
         remark = f"rows without a value in column {name!r} are left out: {np.count_nonzero(is_missing):,}"
-        has = _array_of(~is_missing)
+        has = pyarrow.array((~is_missing).tolist())
         columns = {
             column: replace(cells, places=places, array=cells.array.filter(has))
             for column, cells in self.columns.items()

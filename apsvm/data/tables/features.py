@@ -166,7 +166,7 @@ def _days_of(cells: Cells, column: Column, unusual: Unusual) -> NDArray[np.float
         days = cells.values
         is_wrong = ~cells.is_missing & (cells.type != ("time" if column.order == "time" else "date"))
     else:
-        texts = cells.texts.to_pylist()
+        texts = cells.texts
         of_text = np.array([days_of(text, column.order) for text in texts], dtype=np.float64)
         days = np.append(of_text, np.nan)[codes]
         is_wrong = np.isnan(days) & ~cells.is_missing

@@ -78,7 +78,7 @@ def fail_of(cells: Cells, error: WrongCellsError) -> DataError:
     """The error with the place of the first wrong cell."""
     if cells.codes is None:
         return cells.fail(int(np.flatnonzero(np.isinf(cells.values))[0]), str(error))
-    is_wrong = np.array([text in error.words for text in cells.texts.to_pylist()] + [False])
+    is_wrong = np.array([text in error.words for text in cells.texts] + [False])
     return cells.fail(int(np.argmax(is_wrong[cells.codes])), str(error))
 
 

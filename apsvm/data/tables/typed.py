@@ -185,7 +185,7 @@ def _by_looks(evidence: Evidence, options: TableOptions) -> Column | LeftOut:
     is_string, n = evidence.type == "string", evidence.n - evidence.missing
     if not words and not is_string and not evidence.coded:
         return _numbers(evidence, options, "all cells are numbers")
-    if words and {word.lower() for word in words} <= set(TRUTH):
+    if words and all(word.lower() in TRUTH for word in words):
         return _numbers(evidence, options, "all cells are true or false")
     if words:
         column = _written_numbers(evidence, options) or _written_dates(evidence, options)
@@ -279,11 +279,11 @@ def _written_numbers(evidence: Evidence, options: TableOptions) -> Column | Left
     """Numbers as people write them. Where commas are decimal in the file, points stand before no decimals; numbers
     beside the words were read in the style of the file."""
     words, others = evidence.words, evidence.numbers.size > 0
-    if not of_one_unit(list(words), others=others):
-        return None
     styles = ("comma",) if evidence.decimal == "," else ("point",) if others else NUMBER_STYLES
     style, values = _reading(evidence, styles, number_of, text_of, "write it without a separator of thousands")
-    return _numbers(evidence, options, f"{shown(next(iter(words)))} is {text_of(values[0])}", style) if style else None
+    if not style or not of_one_unit(list(words), others=others):
+        return None
+    return _numbers(evidence, options, f"{shown(next(iter(words)))} is {text_of(values[0])}", style)
 
 
 def _written_dates(evidence: Evidence, options: TableOptions) -> Column | None:
