@@ -90,10 +90,7 @@ class _Portfolio(OfQueries):
             average = search.average(candidates)
             refit = search.refit(average or search.choose(candidates), candidates, jobs)
         assert refit is not None  # it is never stopped
-        self.cv_results_: list[dict[str, str | float]] = [
-            *_screened(screened, whole.metric),
-            *_compared(search, candidates, average),
-        ]
+        self.cv_results_: list[dict[str, str | float]] = list(_results(screened, search, candidates, average))
         (model,) = refit.model.rankers()
         model = model.with_header(self._placed(self._header_of(model.header, groups), refit, X, target))
         self._finish(model, X, refit.outcome)
@@ -126,28 +123,20 @@ class _Portfolio(OfQueries):
         return header
 
 
-def _screened(entries: Sequence[tuple[Entry, Candidate]], metric: str) -> Iterator[dict[str, str | float]]:
-    """A dictionary for each entry, at its best, the best first."""
-    for entry, one in sorted(entries, key=lambda pair: -pair[1].mean(metric)):
-        yield {"entry": str(entry), "stage": "screening", "mean": one.mean(metric)}
-
-
-def _compared(
-    search: SettingsSearch, candidates: Sequence[Candidate], average: Average | None
+def _results(
+    screened: Sequence[tuple[Entry, Candidate]],
+    search: SettingsSearch,
+    candidates: Sequence[Candidate],
+    average: Average | None,
 ) -> Iterator[dict[str, str | float]]:
-    """A dictionary for each setting of the final, and for the average."""
-    entries = [f"{one.loss}, {search.fits[one.grid].features.features}" for one in candidates]
-    listed = [*zip(entries, candidates, strict=True)]
-    if average is not None:
-        listed.append((f"average of {', '.join(average.maps)}", average))
-    for entry, one in listed:
-        yield {
-            "entry": entry,
-            "stage": "final",
-            **{name: str(value) for name, value in one.choice.items()},
-            "mean": one.mean(search.metric),
-            "deviation": one.deviation(search.metric),
-        }
+    """A dictionary for each entry screened, the best first, each setting of the final, and the average."""
+    metric = search.metric
+    for entry, one in sorted(screened, key=lambda pair: -pair[1].mean(metric)):
+        yield {"entry": str(entry), "stage": "screening", "mean": one.mean(metric)}
+    final = [(f"{one.loss}, {search.fits[one.grid].features.features}", one) for one in candidates]
+    for name, one in [*final, *([] if average is None else [(f"average of {', '.join(average.maps)}", average)])]:
+        values = {"mean": one.mean(metric), "deviation": one.deviation(metric)}
+        yield {"entry": name, "stage": "final", **{key: str(value) for key, value in one.choice.items()}, **values}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -48,22 +48,16 @@ class ComponentRanker(WeightedRanker):
         """H."""
         return int(self.intercepts.size)
 
-    def score_components(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float64]:
-        """Score of each component for the rows of X, (n, width) CSR or dense: (n, H) float64, in one pass.
-
-        Raises
-        ------
-        ValueError
-            X is not (n, width).
-        """
+    def _of_each(self, X: Matrix, threads: int) -> NDArray[np.float64]:
+        """The score of each component: (n, H) float64, in one pass."""
         return self.rows(X, threads=threads).scores_of_all(self.coef) + self.intercepts
 
     def _scores(self, X: Matrix, threads: int) -> NDArray[np.float64]:
-        best: NDArray[np.float64] = self.score_components(X, threads=threads).max(axis=1)
+        best: NDArray[np.float64] = self._of_each(X, threads).max(axis=1)
         return best
 
     def leading(self, X: Matrix, *, threads: int = 1) -> NDArray[np.int64]:
-        best: NDArray[np.int64] = self.score_components(X, threads=threads).argmax(axis=1)
+        best: NDArray[np.int64] = self._of_each(X, threads).argmax(axis=1)
         return best
 
     def linear_parts(self) -> list[LinearRanker]:
