@@ -8,7 +8,7 @@ training rows (at 0 where the map does not know them). O(n · n_out) time, a den
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copy import copy
 from itertools import chain
 
@@ -22,8 +22,6 @@ from apsvm.data.moments import column_moments, row_norms
 
 #: Numbers in a block of contributions, about.
 BLOCK = 1 << 20
-#: Between the names of features that give something together.
-TOGETHER = " & "
 #: Name of the part of all features, where these are more than a rule has.
 ALL, FEW = "all features together", 6
 
@@ -61,10 +59,6 @@ class Contributions:
         if not unit_rows:
             self._at_typical = self._curves(feature_map.typical()[None, :])[0]
         self.base = intercept + float(self._at_typical.sum())
-
-    def names(self, features: Sequence[str]) -> list[str]:
-        """Names of the parts, given the names ``features`` (n_in,) of the features."""
-        return [together([features[j] for j in part], len(features)) for part in self.parts.features]
 
     def dealt_to(self, widths: NDArray[np.int64]) -> Contributions:
         """The contributions of columns instead of parts: (n, k + 1). What several columns give together is dealt out
@@ -111,11 +105,6 @@ class Contributions:
     def deviations(self, groups: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """(parts,) the deviation of each part's contribution, within ``groups`` (n,) if given."""
         return np.sqrt(column_moments(self, np.arange(self.shape[0]), groups=groups).variance)
-
-
-def together(words: Sequence[str], n_in: int) -> str:
-    """Name of the part that consists of the features ``words``, out of ``n_in``."""
-    return ALL if len(words) == n_in > FEW else TOGETHER.join(words)
 
 
 def part_at(

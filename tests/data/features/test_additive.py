@@ -78,9 +78,11 @@ def test_what_features_give_together_adds_up_too(name, layout, X, rng):
     parts = contributions.parts.features
     assert {len(part) for part in parts} == {1, 2, 3} - ({3} if name != "rules:depth=3" else set())
     np.testing.assert_allclose(contributions[:].sum(axis=1) + contributions.base, ranker.score(rows), atol=1e-10)
-    names = contributions.names([f"f{j}" for j in range(5)])
+    dealt = contributions.dealt_to(np.array([2, 3]))
+    np.testing.assert_allclose(dealt[:].sum(axis=1) + dealt.base, ranker.score(rows), atol=1e-10)
+    of_first = [bool({0, 1} & {*part}) / (bool({0, 1} & {*part}) + bool({2, 3, 4} & {*part})) for part in parts]
+    np.testing.assert_allclose(dealt[:][:, 0], contributions[:] @ of_first, atol=1e-10)
     for part in rng.permutation(len(parts))[:10].tolist():
-        assert names[part] == " & ".join(f"f{j}" for j in parts[part])
         of_part = part_at(ranker.feature_map, contributions.parts, ranker.coef, part, rows[:, parts[part]])
         np.testing.assert_allclose(of_part, contributions[:][:, part], atol=1e-10)
 

@@ -69,7 +69,7 @@ def test_what_is_made_of_all_features_is_a_part_beside_others(X, rng):
     both = joined(X, "linear", "nystroem:9")
     coef = rng.normal(size=both.n_out)
     contributions = Contributions(X, both, both.parts(), coef)
-    assert contributions.names(list("abcd")) == ["a", "b", "c", "d", "a & b & c & d"]
+    assert contributions.parts.features == [(0,), (1,), (2,), (3,), (0, 1, 2, 3)]
     np.testing.assert_allclose(contributions.base + contributions[:].sum(axis=1), both.apply(X) @ coef)
     # Of two features it is the surface of the pair.
     pair = Joined((Linear(2), learn_map("nystroem:9", X[:, :2])))
