@@ -306,7 +306,6 @@ def decided(
     should_stop: Callable[[], bool],
     folds: Callable[[], Sequence[OutOfFold]] | None = None,
     how: str = "",
-    own: NDArray[np.float64] | None = None,
 ) -> tuple[Outcome, Model]:
     """The model with the threshold and probabilities that the options ask for; without a request by the ``folds`` of a
     search (see ``selection.decision.decide``), if there are any, else on the training rows. If a requested rule cannot
@@ -325,7 +324,7 @@ def decided(
     text, began = options["threshold"], time.perf_counter()
     rule = DecisionRule(None if text is None else ThresholdRule.parse(text), options["calibrate"])
     try:
-        made = with_decision(fit, outcome, model, rule, should_stop, folds and folds(), how, own)
+        made = with_decision(fit, outcome, model, rule, should_stop, folds and folds(), how)
     except HeldOutError as error:
         if not asks:
             return outcome, with_training_threshold(model, fit.dataset)
@@ -458,16 +457,17 @@ def cautions_on_choice(fit: Fit, outcome: Outcome) -> Iterator[str]:
     from apsvm.selection.folds import FEW_POSITIVES
 
     dataset, relevant = fit.dataset, fit.target.relevant
-    choice = outcome.details.get("choice")
-    candidates = choice.get("candidates") if isinstance(choice, dict) and "start" not in choice else None
-    best = candidates[0] if isinstance(candidates, list) and candidates else None
-    if best is not None and fit.target.grades is None and dataset.groups is None:
-        positives = int(relevant.sum())
-        if dataset.bags is not None and fit.trainer.capabilities.bags:
-            positives = np.unique(dataset.bags[relevant]).size
-        if 0 < positives < FEW_POSITIVES:
-            yield f"warning: {dataset.source}: {positives} positives are few: the choice of settings is mostly chance"
-    if not isinstance(best, dict) or not isinstance(best["loss"], float) or best["loss"] >= _FLAWLESS:
+    held_out = outcome.details.get("held_out")
+    of_all = held_out.get("AP") if isinstance(held_out, dict) else None
+    value = of_all.get("value") if isinstance(of_all, dict) else None
+    if not isinstance(value, float):
+        return
+    positives = int(relevant.sum())
+    if dataset.bags is not None and fit.trainer.capabilities.bags:
+        positives = np.unique(dataset.bags[relevant]).size
+    if positives < FEW_POSITIVES:
+        yield f"warning: {dataset.source}: {positives} positives are few: the choice of settings is mostly chance"
+    if value < 1.0 - _FLAWLESS:
         return
     if fit.trainer.loss_name != "ap" or relevant.all() or not relevant.any():
         return

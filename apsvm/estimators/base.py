@@ -27,7 +27,8 @@ from apsvm.estimators.parameters import settings_of
 from apsvm.estimators.rows import Counted
 from apsvm.metrics import parse_metric
 from apsvm.models.header import Header, parse_pool
-from apsvm.selection.completion import complete, outcomes
+from apsvm.selection.completion import outcomes
+from apsvm.selection.maps import complete
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, asked_of, map_by_rule
 from apsvm.trainers.settings import SettingsError

@@ -457,10 +457,10 @@ class Estimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
     @classmethod
     def _refusal(cls, header: Header) -> str | None:
         """Why the class does not train models with this header; None if it does."""
-        if header.members:
+        if header.members and header.selection is not None:
             return (
-                f"{cls.__name__} does not train averages, here of {len(header.members)} rankers: APSVMClassifierCV and "
-                "APSVMRankerCV do"
+                f"{cls.__name__} does not take averages of cross-validation, here of {len(header.members)} rankers: "
+                "APSVMClassifierCV and APSVMRankerCV do"
             )
         if cls._trainer.serves(header.loss) if not header.family else header.family == cls._trainer.family:
             return None

@@ -211,8 +211,8 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no wei
         fit = refit.fit
         if header.threshold is None and (header.data.queries or 1) == 1:
             with suppress(HeldOutError):
-                held_out: JsonDict = {"folds": refit.out_of_fold(), "how": refit.how, "own": refit.own}
-                found = decide(fit, refit.outcome, DecisionRule(), prepared=fit, **held_out)
+                folds, rule = refit.out_of_fold(), DecisionRule()
+                found = decide(fit, refit.outcome, rule, folds=folds, how=refit.how, prepared=fit)
                 header = header if found is None else found.header(header)
         return with_f1_threshold(header, refit.model.score(X), target.relevant)
 

@@ -23,6 +23,7 @@ from apsvm.estimators.decisions import decided, decision_rule, least_errors_line
 from apsvm.estimators.fitted import loaded
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.estimators.parameters import check_number
+from apsvm.models.averages import headers_of
 from apsvm.models.base import Ranker
 from apsvm.models.header import Bounds, Header, Threshold
 from apsvm.selection.completion import training_scores
@@ -144,8 +145,10 @@ class _Structured(LinearEstimator):
     def _recall(self, header: Header) -> None:
         super()._recall(header)
         self.C_ = math.nan if header.C is None else header.C
-        self.certificate_ = _UNKNOWN if header.certificate is None else header.certificate
-        self.exact_ = self.certificate_.exact
+        each = headers_of(header) or [header]
+        self.certificates_ = {one.features.map: one.certificate or _UNKNOWN for one in each}
+        self.certificate_ = next(iter(self.certificates_.values()))
+        self.exact_ = all(one.exact for one in self.certificates_.values())
         self.hinge_objective_ = self.certificate_.hinge_objective
         found = list(chosen(header, header.metric)) or [f"bound {self.certificate_.bound}, C = {self.C_:.6g}"]
         self.choice_ = "; ".join([f"features {header.features.map}", *found])
@@ -254,7 +257,9 @@ class APSVMClassifier(TwoClasses, _Structured):
         Iterations, and the C trained with.
     certificate_
         ``primal`` ≥ the optimum ≥ ``dual``, their ``gap``, the ``tolerance``, ``reached``; with bound "tight" of the
-        convex majorant at the stationary point.
+        convex majorant at the stationary point. Of the average of columns and rules that of the ranker of columns.
+    certificates_
+        Certificates by feature map, two for an average.
     exact_, hinge_objective_
         False with oracle "appx"; with bound "tight" the hinge's optimum to 30·epsilon·C, else None.
     n_queries_, n_queries_skipped_

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from apsvm.models.header import Json
     from apsvm.selection.search import Refit, SettingsSearch
     from apsvm.trainers.base import Outcome
+    from apsvm.trainers.fitting import Fit
 
 
 #: Largest shortfall, against the best candidate, of an average that is taken.
@@ -54,7 +55,7 @@ class Average(Candidate):
 
     def out_of_fold(self) -> list[OutOfFold]:
         """Averaged held-out scores of all rows, or bags, fold by fold."""
-        return [_mean(of_fold, self.divisors) for of_fold in zip(*self.held_out, strict=True)]
+        return [mean_of(of_fold, self.divisors) for of_fold in zip(*self.held_out, strict=True)]
 
 
 def average_with(search: SettingsSearch, candidates: Sequence[Candidate]) -> Average | None:
@@ -75,8 +76,8 @@ def average_with(search: SettingsSearch, candidates: Sequence[Candidate]) -> Ave
     if len(members) < 2:
         return None
     held_out = [search.out_of_fold(member) for member in members]
-    deviations = [math.sqrt(sum(float(fold.scores.var()) for fold in folds) / len(folds)) for folds in held_out]
-    if not all(0.0 < deviation < math.inf for deviation in deviations):
+    divisors = divisors_of(held_out)
+    if divisors is None:
         return None
     average = Average(
         grid=members[0].grid,
@@ -84,7 +85,7 @@ def average_with(search: SettingsSearch, candidates: Sequence[Candidate]) -> Ave
         choice={},
         members=members,
         maps=list(of_map),
-        divisors=[len(members) * deviation for deviation in deviations],
+        divisors=divisors,
         held_out=held_out,
     )
     average.folds = [
@@ -104,7 +105,7 @@ def _fits_in(search: SettingsSearch, one: Candidate) -> bool:
 
 
 def refitted(average: Average, refits: Sequence[Refit], selection: Mapping[str, Json]) -> Refit:
-    """The average of its members trained on all rows; the first member if another ranks nothing.
+    """The average of its members trained on all rows; the first member if another cannot be a member.
 
     Parameters
     ----------
@@ -112,53 +113,63 @@ def refitted(average: Average, refits: Sequence[Refit], selection: Mapping[str, 
     selection : description of the choice in the header
     """
     first = refits[0]
-    models = [_as_member(refit.model) for refit in refits]
-    if not all(refit.outcome.ranks for refit in refits) or any(model is None for model in models):
+    outcome = averaged([(refit.model, refit.fit, refit.outcome) for refit in refits], average.divisors)
+    if outcome is None:
         return first
-    model = average_of([model for model in models if model is not None], average.divisors)
-    scores = [training_scores(refit.outcome, refit.fit.training_set()) for refit in refits]
-    return replace(
-        first,
-        outcome=_outcome([refit.outcome for refit in refits], average),
-        model=model.with_header(replace(model.header, selection=selection)),
-        out_of_fold=average.out_of_fold,
-        own=np.sum([own / divisor for own, divisor in zip(scores, average.divisors, strict=True)], axis=0),
-    )
+    model = first.fit.model(outcome)
+    model = model.with_header(replace(model.header, selection=selection))
+    return replace(first, outcome=outcome, model=model, out_of_fold=average.out_of_fold)
 
 
-def _as_member(model: Model) -> LinearRanker | None:
-    """The model without its own threshold and selection; None if it cannot be a member."""
-    if not isinstance(model, LinearRanker) or model.header.certificate is None:
+def averaged(parts: Sequence[tuple[Model, Fit, Outcome]], divisors: Sequence[float]) -> Outcome | None:
+    """Outcome of the average of trained rankers on the same rows. None if one of them ranks nothing, has no certificate
+    or is no single linear ranker."""
+    outcomes = [outcome for *_, outcome in parts]
+    members = [
+        model.with_header(replace(model.header, selection=None, threshold=None))
+        for model, *_ in parts
+        if isinstance(model, LinearRanker) and model.header.certificate is not None
+    ]
+    if len(members) < len(parts) or not all(outcome.ranks for outcome in outcomes):
         return None
-    return replace(model, header=replace(model.header, selection=None, threshold=None))
-
-
-def _outcome(outcomes: Sequence[Outcome], average: Average) -> Outcome:
-    """Outcome of the average."""
-    members = zip(average.members, average.maps, outcomes, strict=True)
-    cautions = list(dict.fromkeys(caution for one in outcomes for caution in one.cautions))
-    worst = next((one for one in outcomes if not one.as_asked), outcomes[0])
+    of_parts = zip(parts, divisors, strict=True)
+    scores = [training_scores(outcome, fit.training_set()) / divisor for (_, fit, outcome), divisor in of_parts]
     return replace(
-        worst,
-        interrupted=any(one.interrupted for one in outcomes),
-        cautions=cautions,
-        notes=[_in_words(member, features, one) for member, features, one in members],
+        next((outcome for outcome in outcomes if not outcome.as_asked), outcomes[0]),
+        w=None,
+        average=average_of(members, divisors),
+        scores=np.sum(scores, axis=0),
+        interrupted=any(outcome.interrupted for outcome in outcomes),
+        notes=[_in_words(fit, outcome) for _, fit, outcome in parts],
+        cautions=list(dict.fromkeys(caution for outcome in outcomes for caution in outcome.cautions)),
         iterations=None,
         C=None,
         certificate=None,
+        threshold=None,
         held_out=None,
+        details={},
     )
 
 
-def _in_words(member: Candidate, features: str, outcome: Outcome) -> str:
+def divisors_of(held_out: Sequence[Sequence[OutOfFold]]) -> list[float] | None:
+    """Divisors of the scores in an average: their deviations on held-out rows, by ranker and fold, times the number of
+    rankers. None if a deviation is 0 or not finite."""
+    deviations = [math.sqrt(sum(float(fold.scores.var()) for fold in folds) / len(folds)) for folds in held_out]
+    if not all(0.0 < deviation < math.inf for deviation in deviations):
+        return None
+    return [len(deviations) * deviation for deviation in deviations]
+
+
+def _in_words(fit: Fit, outcome: Outcome) -> str:
     certificate, C = outcome.certificate, outcome.C
     assert certificate is not None
     sign, unit = "≤" if certificate.reached else ">", C or 1.0
     gap = f"gap {certificate.gap / unit:.3g} {sign} {certificate.tolerance / unit:.3g} of the loss"
-    return f" {features}: {member.loss}, {certificate.bound}, C = {C:.6g}: {ending(outcome)}, {gap}"
+    name, loss = fit.features.features, fit.trainer.loss_name
+    return f" {name}: {loss}, {certificate.bound}, C = {C:.6g}: {ending(outcome)}, {gap}"
 
 
-def _mean(folds: Sequence[OutOfFold], divisors: Sequence[float]) -> OutOfFold:
+def mean_of(folds: Sequence[OutOfFold], divisors: Sequence[float]) -> OutOfFold:
     """Averages the scores of several rankers of a fold."""
     parts = list(zip(folds, divisors, strict=True))
     scores = np.sum([fold.scores / divisor for fold, divisor in parts], axis=0)

@@ -81,24 +81,34 @@ class Estimate(NamedTuple):
     high: float
 
 
-def pooled_ap(folds: Sequence[OutOfFold], relevant: NDArray[np.bool_], optimism: float = 0.0) -> Estimate:
+def pooled_ap(
+    folds: Sequence[OutOfFold], relevant: NDArray[np.bool_], others: Sequence[OutOfFold] | None = None
+) -> Estimate:
     """Estimates AP by the scores of the test rows of all folds.
 
     Parameters
     ----------
     relevant : (n,) bool, of all rows (or bags)
-    optimism : part of the value that is due to choosing the best of many
+    others : the folds scored by the candidate that is best in the other folds. A lower AP of these scores is the value:
+        the difference is due to choosing the best of many.
     """
-    from apsvm.metrics.evaluate import evaluate
-
-    held_out = relevant[np.concatenate([fold.test for fold in folds])]
-    scores = np.concatenate([_standardised(fold.scores) for fold in folds])
-    value = max(0.0, evaluate(["AP"], scores, held_out).values["AP"] - optimism)
-    count = int(held_out.sum()) / SPREAD
+    value, positives = _ap(folds, relevant)
+    if others is not None:
+        value = min(value, _ap(others, relevant)[0])
+    count = positives / SPREAD
     share = NORMAL_QUANTILE**2 / count
     middle = (value + 0.5 * share) / (1.0 + share)
     half = math.sqrt(share * (value * (1.0 - value) + 0.25 * share)) / (1.0 + share)
     return Estimate(value, middle - half, middle + half)
+
+
+def _ap(folds: Sequence[OutOfFold], relevant: NDArray[np.bool_]) -> tuple[float, int]:
+    """AP of the test rows of all folds as one list, and the number of positives."""
+    from apsvm.metrics.evaluate import evaluate
+
+    held_out = relevant[np.concatenate([fold.test for fold in folds])]
+    scores = np.concatenate([_standardised(fold.scores) for fold in folds])
+    return evaluate(["AP"], scores, held_out).values["AP"], int(held_out.sum())
 
 
 def _standardised(scores: NDArray[np.float64]) -> NDArray[np.float64]:

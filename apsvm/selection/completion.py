@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,8 +30,6 @@ from apsvm.losses.base import Loss
 from apsvm.models.items import ItemFactors
 from apsvm.risk import loss_by_order
 from apsvm.selection.choose import pooled_ap
-from apsvm.selection.folds import affordable_count
-from apsvm.selection.maps import MapChoice, RulesOfFolds, compare_maps
 from apsvm.selection.mixture import COMPONENTS, Mixture, two_or_one
 from apsvm.selection.quick import LOSS, Choice, choose, classes_compared
 from apsvm.selection.thresholds import held_out_scores, is_graded, threshold_by
@@ -47,6 +45,7 @@ from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 if TYPE_CHECKING:
     from apsvm.models.header import Json
+    from apsvm.selection.race import OutOfFold
 
 #: Descents of the ramp of a loss of the top, tried in turn until the training rows are ranked no worse than at its
 #: start. On long lists .05 to .3 are alike; larger ones fit the noise of the training rows.
@@ -70,7 +69,7 @@ class Training:
     data : its rows
     completion : the plan and what was chosen for it
     start : (dimension,) float64, the starting point, or None
-    maps : the comparison of columns and rules, if there was one
+    details : further details of its outcomes
     """
 
     raw: Fit
@@ -78,46 +77,16 @@ class Training:
     data: TrainingSet
     completion: Completion
     start: NDArray[np.float64] | None = None
-    maps: MapChoice | None = None
+    details: Mapping[str, Json] = field(default_factory=dict)
 
     def outcomes(self, watch: Watch) -> Iterator[Outcome]:
         """Yields outcomes, and raises, as ``Trainer.train``; outcomes that rank nothing are marked."""
         fit, data = self.fit, self.data
         watch = about_data(watch, fit, data.rows.__len__)
         for outcome in _trained(fit.trainer, self.completion, data, watch, self.start, fit.held_out()):
-            if self.maps is not None:
-                outcome = replace(outcome, details={**outcome.details, "features": self.maps.figures()})
+            outcome = replace(outcome, details={**outcome.details, **self.details})
             checked = ranking_checked(outcome, data, fit.trainer)
             yield scales_checked(checked, fit.dataset) if fit.features.scale == "none" else checked
-
-
-def complete(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training:
-    """Chooses the open settings of a training, and the feature map of a table if the user named none.
-
-    Parameters
-    ----------
-    raw : the training before its features are learned
-    fit : the same, prepared
-    data : its rows
-    """
-    began = time.perf_counter()
-    completion = _completed(fit.trainer, data, watch)
-    of_columns = Training(raw, fit, data, completion)
-    plan, choice = fit.trainer, completion.choice
-    if choice is None or not isinstance(plan, StructuredSVMTrainer) or watch.should_stop():
-        return of_columns
-    if plan.settings.C != DEFAULT_C or plan.settings.components > 1:  # the user tunes the ranker of columns
-        return of_columns
-    rules = RulesOfFolds(raw)
-    maps = compare_maps(rules, fit, data, choice)
-    if maps is not None:
-        watch.remark(str(maps))
-    if maps is None or not maps.takes_rules:
-        return replace(of_columns, maps=maps)
-    fit = rules.raw.prepared()
-    data = rules.training_set(fit)
-    choice = choose(plan, data, watch, within=choice.folds.first(affordable_count(data)))
-    return Training(rules.raw, fit, data, Completion(plan, choice, time.perf_counter() - began), maps=maps)
 
 
 def outcomes(
@@ -131,7 +100,7 @@ def outcomes(
     data : the training set, if there is one already
     """
     data = data or fit.training_set()
-    completion = _completed(fit.trainer, data, watch, start)
+    completion = completed(fit.trainer, data, watch, start)
     yield from Training(fit, fit, data, completion, start).outcomes(watch)
 
 
@@ -144,12 +113,13 @@ def trained(
 ) -> Iterator[Outcome]:
     """Outcomes of ``trainer`` on ``data`` after its open settings are chosen. Parameters and errors as in
     ``Trainer.train``."""
-    yield from _trained(trainer, _completed(trainer, data, watch, start), data, watch, start, validation)
+    yield from _trained(trainer, completed(trainer, data, watch, start), data, watch, start, validation)
 
 
-def _completed(
+def completed(
     trainer: AnyTrainer, data: TrainingSet, watch: Watch, start: NDArray[np.float64] | None = None
 ) -> Completion:
+    """Chooses what a plan leaves open."""
     if start is not None and start.ndim == 2 and isinstance(trainer, StructuredSVMTrainer):
         trainer = trainer.with_settings(components=len(start))  # as many as the starting model has
     if isinstance(trainer, OneVsRestTrainer):
@@ -228,7 +198,7 @@ class Completion:
         start: NDArray[np.float64] | None,
         labels: Sequence[float | None] = (None,),
     ) -> Completion:
-        """Chooses what the plan leaves open."""
+        """Chooses what a plan leaves open; one choice for several classes."""
         if not _leaves_open(trainer, data, start):
             return cls(trainer)
         assert isinstance(trainer, StructuredSVMTrainer)
@@ -272,6 +242,11 @@ class Completion:
         assert self.choice is not None
         assert isinstance(self.trainer, StructuredSVMTrainer)
         return self.choice.in_words(self.trainer.loss.starts_from or "")
+
+    def held_out(self) -> tuple[list[OutOfFold], list[OutOfFold]]:
+        """Held-out scores of the choice (``Choice.out_of_fold``)."""
+        assert self.choice is not None
+        return self.choice.out_of_fold(self.label)
 
     def train(
         self,
@@ -444,14 +419,9 @@ class Completion:
             return outcome
         if trainer.settings.C != DEFAULT_C and choice.candidates[0].choice["C"] != choice.C[0]:
             return outcome
-        race, measured, relevant = choice.race, choice.candidates[0].folds, data.target.relevant
-        folds = [race.scored(measured[fold], 0, fold) for fold in race.folds_of(self.label)]
-        others = [
-            scored if choice.by_others(fold) is measured[fold] else race.scored(choice.by_others(fold), 0, fold)
-            for fold, scored in zip(race.folds_of(self.label), folds, strict=True)
-        ]
-        optimism = pooled_ap(folds, relevant).value - pooled_ap(others, relevant).value
-        worth = pooled_ap(folds, relevant, max(0.0, optimism))._asdict()
+        relevant = data.target.relevant
+        folds, others = self.held_out()
+        worth = pooled_ap(folds, relevant, others)._asdict()
         outcome = replace(outcome, details={**outcome.details, "held_out": {"AP": worth, "of": choice.how}})
         is_large = len(data.rows) >= ENOUGH_ROWS_A_FEATURE * data.rows.dimension
         if len(folds) == 1 and is_large:
@@ -460,7 +430,7 @@ class Completion:
         if not np.isfinite(scores).all():
             return outcome
         held_out = held_out_scores(folds, scores, relevant, choice.how)
-        kept = None if race.is_of_parts else held_out
+        kept = None if choice.race.is_of_parts else held_out
         return replace(outcome, threshold=threshold_by(held_out), held_out=kept)
 
 
@@ -511,6 +481,8 @@ def _in_its_place(start: Outcome, name: str, why: str) -> Outcome:
 
 def training_scores(outcome: Outcome, data: TrainingSet) -> NDArray[np.float64]:
     """(n,) float64 scores of the rows of ``data``, or of each bag's best row."""
+    if outcome.scores is not None:
+        return outcome.scores
     assert outcome.w is not None
     assert not isinstance(outcome.w, ItemFactors)
     scores = scores_of(outcome.w, data.rows)

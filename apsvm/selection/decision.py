@@ -92,7 +92,6 @@ def decide(
     folds: Sequence[OutOfFold] | None = None,
     how: str = "",
     prepared: Fit | None = None,
-    own: NDArray[np.float64] | None = None,
 ) -> Decision | None:
     """Chooses the threshold and probabilities of a ranker of two classes. None if it was stopped.
 
@@ -106,7 +105,6 @@ def decide(
     prepared : the training with the features of the outcome, if they are learned already
     folds : held-out scores that exist already, by rows of the data set
     how : description of these folds
-    own : (n,) float64, the ranker's scores of all rows or bags, if they are known already
 
     Raises
     ------
@@ -124,6 +122,7 @@ def decide(
         folds, how = raced
     units = fit.target if not fit.trainer.capabilities.bags else of_bags(fit.dataset, fit.target)
     scores = np.full(units.relevant.size, np.nan)
+    own = outcome.scores
     if own is None:
         own = training_scores(outcome, (prepared or fit.prepared()).training_set())
     scores[slice(None) if fit.selection is None else fit.selection] = own
@@ -239,12 +238,11 @@ def with_decision(
     should_stop: Callable[[], bool],
     folds: Sequence[OutOfFold] | None = None,
     how: str = "",
-    own: NDArray[np.float64] | None = None,
 ) -> tuple[Model, tuple[str, ...]] | None:
     """The model with the decision in its header, one per class if there are several, and cautions. None if it was
     stopped. Parameters and errors as in ``decide``; with ``folds``, the features of ``fit`` are learned already."""
     if not model.has_classes:
-        decision = decide(fit, outcome, rule, should_stop, folds, how, prepared=fit if folds else None, own=own)
+        decision = decide(fit, outcome, rule, should_stop, folds, how, prepared=fit if folds else None)
         if decision is None:
             return None
         return model.with_header(decision.header(model.header)), decision.cautions

@@ -1,15 +1,18 @@
-"""Chooses the feature map of ``train`` if the user named none: the columns of the table, or boosted rules.
+"""Chooses the feature map of ``train`` if the user named none: the columns of the table, boosted rules, or both.
 
 A linear ranker is far behind where thresholds or several features together tell the positives, and nothing in its
 training shows it. It is far ahead where many weak signs add up. The boosting of ``--features rules`` takes tenths of a
 second, so it is learned in the folds in which bound and C were chosen, and its AP on held-out rows is compared with the
-ranker's, fold by fold. If rules are taken, their C is chosen in the same folds.
+ranker's, fold by fold. If rules are taken, their C is chosen in the same folds. If neither is clearly ahead and
+positives are few, the average of both rankers is taken: which of them ranks new rows better is then mostly chance.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,32 +21,43 @@ from apsvm.data.features import LINEAR, FeatureMapError
 from apsvm.data.features.binning import MOST_FEATURES
 from apsvm.data.features.logarithms import Logarithms
 from apsvm.data.features.rules import Rules
-from apsvm.selection.quick import LOSS
+from apsvm.selection.average import averaged, divisors_of, mean_of
+from apsvm.selection.choose import pooled_ap
+from apsvm.selection.completion import Completion, Training, completed
+from apsvm.selection.folds import affordable_count
+from apsvm.selection.quick import LOSS, Choice, choose
+from apsvm.selection.thresholds import held_out_scores, threshold_by
+from apsvm.trainers.base import Outcome, Watch
+from apsvm.trainers.structured_svm.settings import DEFAULT_C
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.data.row_operator import RowOperator
     from apsvm.models.header import Json
-    from apsvm.selection.quick import Choice
     from apsvm.trainers.base import TrainingSet
     from apsvm.trainers.fitting import Fit
 
-#: Rules are taken, or reported as worse, if the difference of AP is at least this and at least ``ERRORS`` standard
-#: errors of a share among as many positives. The comparison ends early if they are that many errors behind, or ``SURE``
-#: ahead.
+#: One map is taken alone, or reported as better, if the difference of AP is at least this and at least ``ERRORS``
+#: standard errors of a share among as many positives. The comparison ends early if rules are that many errors behind,
+#: or ``SURE`` ahead.
 LEAST, ERRORS, SURE = 0.02, 1.0, 3.0
+#: Fewest positives without an average. On 73 tables of R it raised test AP by .020 ± .006, .017 ± .005 and .006 ± .004
+#: with 15, 30 and 60 positives, and by .001 ± .002 with all of them; training takes longer.
+FEWEST = 200
 #: Largest number of feature values of a table for which rules are taken, since they train more slowly. On larger tables
 #: and on other data, whose columns may be words or pixels, a remark says that they rank better.
 MOST_VALUES = 5_000_000
 
 
 class MapChoice(NamedTuple):
-    """AP of boosted rules and of columns on held-out rows, these rows in words, and whether rules are taken."""
+    """AP of boosted rules and of columns on held-out rows, these rows in words, and the maps that are taken."""
 
     of_rules: float
     of_columns: float
     how: str
+    takes_columns: bool
     takes_rules: bool
 
     def figures(self) -> dict[str, Json]:
@@ -52,11 +66,111 @@ class MapChoice(NamedTuple):
 
     def __str__(self) -> str:
         by = f"by {abs(self.of_rules - self.of_columns):.3f} of AP"
+        if self.takes_rules and self.takes_columns:
+            both = f"AP {self.of_columns:.3f} and {self.of_rules:.3f}"
+            return f"features: the average of columns and {Rules.stem}, of which neither is clearly better ({both})"
         if self.of_rules < self.of_columns:
             return f"features: columns, as boosted rules rank held-out rows worse, {by}"
         if self.takes_rules:
             return f"features: {Rules.stem}, which rank held-out rows better than columns, {by}"
         return f"boosted rules rank held-out rows better, {by}: --features {Rules.stem} trains on them"
+
+
+def complete(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training | AverageOfMaps:
+    """Chooses the open settings of a training, and the feature map of a table if the user named none.
+
+    Parameters
+    ----------
+    raw : the training before its features are learned
+    fit : the same, prepared
+    data : its rows
+    """
+    began = time.perf_counter()
+    columns = Training(raw, fit, data, completed(fit.trainer, data, watch))
+    plan, choice = fit.trainer, columns.completion.choice
+    if choice is None or not isinstance(plan, StructuredSVMTrainer) or watch.should_stop():
+        return columns
+    if plan.settings.C != DEFAULT_C or plan.settings.components > 1:  # the user tunes the ranker of columns
+        return columns
+    rules = RulesOfFolds(raw)
+    maps = compare_maps(rules, columns, choice)
+    if maps is None:
+        return columns
+    watch.remark(str(maps))
+    details = {"features": maps.figures()}
+    if not maps.takes_rules:
+        return replace(columns, details=details)
+    fit = rules.raw.prepared()
+    data = rules.training_set(fit)
+    choice = choose(plan, data, watch, within=choice.folds.first(affordable_count(data)))
+    of_rules = Training(rules.raw, fit, data, Completion(plan, choice, time.perf_counter() - began), details=details)
+    return AverageOfMaps(columns, of_rules, began, details) if maps.takes_columns else of_rules
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AverageOfMaps:
+    """A training on columns and one on rules, whose rankers are averaged.
+
+    Attributes
+    ----------
+    columns, rules : the trainings
+    began : start time, by ``time.perf_counter``
+    details : details of the outcome
+    """
+
+    columns: Training
+    rules: Training
+    began: float
+    details: Mapping[str, Json]
+
+    @property
+    def raw(self) -> Fit:
+        return self.columns.raw
+
+    @property
+    def fit(self) -> Fit:
+        return self.columns.fit
+
+    @property
+    def data(self) -> TrainingSet:
+        return self.columns.data
+
+    def outcomes(self, watch: Watch) -> Iterator[Outcome]:
+        """Yields the average; the ranker of columns if that of rules was stopped or is not one to average. Only the
+        iterations of the former are logged."""
+        first = next(self.columns.outcomes(watch), None)
+        if first is None:
+            return
+        spent = replace(self.rules.completion, seconds=time.perf_counter() - self.began)
+        silent = Watch(progress=watch.progress, should_stop=watch.should_stop)
+        second = next(replace(self.rules, completion=spent).outcomes(silent), None) if first.as_asked else None
+        both = None if second is None or not second.as_asked else self._averaged(first, second)
+        yield first if both is None else both
+
+    def _averaged(self, first: Outcome, second: Outcome) -> Outcome | None:
+        trainings = ((self.columns, first), (self.rules, second))
+        chosen, others = zip(*(training.completion.held_out() for training, _ in trainings), strict=True)
+        held_out = list(zip(*chosen, strict=False))  # rules may have fewer folds, the first ones
+        divisors = divisors_of(list(zip(*held_out, strict=True)))
+        if divisors is None:
+            return None
+        parts = [(training.fit.model(outcome), training.fit, outcome) for training, outcome in trainings]
+        outcome = averaged(parts, divisors)
+        if outcome is None:
+            return None
+        assert outcome.scores is not None
+        relevant, how = self.data.target.relevant, f"{len(held_out)} folds of {self.data.unit}"
+        folds = [mean_of(of_fold, divisors) for of_fold in held_out]
+        by_others = [mean_of(of_fold, divisors) for of_fold in zip(*others, strict=False)]
+        rows = held_out_scores(folds, outcome.scores, relevant, how)
+        return replace(
+            outcome,
+            threshold=threshold_by(rows),
+            held_out=rows,
+            cautions=first.cautions,
+            details={**self.details, "held_out": {"AP": pooled_ap(folds, relevant, by_others)._asdict(), "of": how}},
+            seconds={part: first.seconds.get(part, 0.0) + second.seconds.get(part, 0.0) for part in first.seconds},
+        )
 
 
 class RulesOfFolds:
@@ -90,18 +204,13 @@ class RulesOfFolds:
         return replace(fit.training_set(), relearned=relearned)
 
 
-def compare_maps(rules: RulesOfFolds, fit: Fit, data: TrainingSet, choice: Choice) -> MapChoice | None:
-    """Compares boosted rules with the chosen ranker of columns. None if they are about equal or cannot be compared:
-    that takes two classes, the loss ``ap`` and folds.
-
-    Parameters
-    ----------
-    fit : the prepared training on columns
-    data : its rows
-    """
+def compare_maps(rules: RulesOfFolds, columns: Training, choice: Choice) -> MapChoice | None:
+    """Compares boosted rules with the chosen ranker of columns. None if they cannot be compared, which takes two
+    classes, the loss ``ap`` and folds; or if they are about equal and are not averaged."""
     from apsvm.metrics.evaluate import evaluate
 
-    X, race = fit.dataset.X, choice.race
+    fit, data, race = columns.fit, columns.data, choice.race
+    X = fit.dataset.X
     is_plain = fit.features.features in (LINEAR, Logarithms.stem) and X.shape[1] <= MOST_FEATURES
     if race is None or fit.trainer.loss_name != "ap" or not is_plain:
         return None
@@ -126,9 +235,19 @@ def compare_maps(rules: RulesOfFolds, fit: Fit, data: TrainingSet, choice: Choic
         error = math.sqrt(max(0.0, of_columns * (1.0 - of_columns)) / positives)
         if ahead <= -ERRORS * error or ahead >= SURE * error:
             break
-    if abs(ahead) < max(LEAST, ERRORS * error):
-        return None
     may_be_taken = fit.dataset.table is not None and fit.dataset.n_values <= MOST_VALUES
+    is_clear = abs(ahead) >= max(LEAST, ERRORS * error)
+    if not is_clear:
+        is_mixture = columns.completion.mixture is not None and columns.completion.mixture.choice is not None
+        apart = fit.selection is None and not race.is_of_parts  # rows and folds as a threshold needs them
+        if not may_be_taken or positives >= FEWEST or is_mixture or not apart:
+            return None
     compared = len(of_rules)
     how = choice.how if compared == len(race.folds) else f"{compared} of {choice.how}"
-    return MapChoice(of_columns + ahead, of_columns, how, takes_rules=ahead > 0.0 and may_be_taken)
+    return MapChoice(
+        of_columns + ahead,
+        of_columns,
+        how,
+        takes_columns=ahead < 0.0 or not may_be_taken or not is_clear,
+        takes_rules=may_be_taken and (ahead > 0.0 or not is_clear),
+    )

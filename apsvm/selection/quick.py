@@ -118,14 +118,17 @@ class Choice:
         losses /= len(self.candidates[0].folds)
         return float(losses.mean()), float(losses.std(ddof=1))
 
-    def by_others(self, fold: int) -> Measured:
-        """Measurement, in a fold, of the candidate with the lowest loss in the other folds."""
-
-        def loss_of_others(one: Candidate) -> float:
-            losses = one.values(LOSS)
-            return math.fsum(losses) - losses[fold]
-
-        return min(self.candidates, key=loss_of_others).folds[fold]
+    def out_of_fold(self, label: float | None = None) -> tuple[list[OutOfFold], list[OutOfFold]]:
+        """Held-out scores of the chosen candidate, of a class if there are several; and in each fold those of the
+        candidate with the lowest loss in the others."""
+        assert self.race is not None
+        chosen, others = list[OutOfFold](), list[OutOfFold]()
+        for fold in self.race.folds_of(label):
+            chosen.append(self.race.scored(self.candidates[0].folds[fold], 0, fold))
+            best = min(self.candidates, key=lambda one: math.fsum(one.values(LOSS)) - one.values(LOSS)[fold])
+            is_chosen = best is self.candidates[0]
+            others.append(chosen[-1] if is_chosen else self.race.scored(best.folds[fold], 0, fold))
+        return chosen, others
 
     def start(self, label: float | None = None) -> NDArray[np.float64] | None:
         """(dimension,) float64 weights of the chosen candidate on the first fold (of the class ``label``), or None."""

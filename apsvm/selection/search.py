@@ -245,9 +245,8 @@ class SettingsSearch:
         if isinstance(chosen, Average):
             return pooled(chosen.out_of_fold())
         others = enumerate(self._chosen_by_others(candidates))
-        worth = pooled([self._cross.scored(one.folds[at], one.grid, at) for at, one in others])
-        folds = self.out_of_fold(chosen)
-        return pooled(folds, optimism=max(0.0, pooled(folds).value - worth.value))
+        by_others = [self._cross.scored(one.folds[at], one.grid, at) for at, one in others]
+        return pooled(self.out_of_fold(chosen), others=by_others)
 
     def _chosen_by_others(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """For each fold the candidate that is best in the other folds, among these candidates and those given up."""
@@ -361,7 +360,6 @@ class Refit:
     fit, outcome, model : the training, its outcome and its model
     out_of_fold : returns the held-out scores of all rows by the rankers of the folds
     how : description of the folds
-    own : (n,) float64, the model's scores of all rows or bags, if they are known
     """
 
     fit: Fit
@@ -369,7 +367,6 @@ class Refit:
     model: Model
     out_of_fold: Callable[[], Sequence[OutOfFold]]
     how: str
-    own: NDArray[np.float64] | None = None
 
 
 def _fits(

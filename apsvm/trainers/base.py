@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from apsvm.data.row_operator import RowOperator
     from apsvm.models.header import Labels
     from apsvm.models.items import ItemFactors
+    from apsvm.models.linear import LinearRanker
     from apsvm.models.net import Net
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
@@ -224,6 +225,10 @@ class Outcome(TrainingResult):
         For a set of rankers: the label and the outcome of each.
     skipped : Sequence[SkippedClass]
         For a set of rankers: the classes without a ranker.
+    average : LinearRanker, optional
+        For an average of rankers on several feature maps: the ranker itself; ``w`` is then None.
+    scores : ndarray, optional
+        (n,) float64, training scores of ``average``.
     """
 
     w: NDArray[np.float64] | Net | ItemFactors | None
@@ -239,6 +244,8 @@ class Outcome(TrainingResult):
     seconds: Mapping[str, float] = field(default_factory=dict)
     classes: Sequence[tuple[float, Outcome]] = ()
     skipped: Sequence[SkippedClass] = ()
+    average: LinearRanker | None = None
+    scores: NDArray[np.float64] | None = None
 
 
 class TrainingError(ValueError):

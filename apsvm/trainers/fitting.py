@@ -331,6 +331,9 @@ class Fit:
 
     def model(self, outcome: Outcome) -> Model:
         """The model of an outcome, its weights for rows as they are in the file."""
+        if outcome.average is not None:
+            header = replace(outcome.average.header, threshold=outcome.threshold, details=outcome.details)
+            return outcome.average.with_header(header)
         if outcome.classes:
             return self._set(outcome)
         header = self._header(outcome)

@@ -30,9 +30,16 @@ def short_summary(outcome: Outcome, metric: str | None) -> list[str]:
 
 
 def chosen(end: Outcome | Header, metric: str | None) -> Iterator[str]:
-    """The bound and C chosen by held-out rows, and their metric there; nothing without such a choice."""
+    """The bound and C chosen by held-out rows, and their metric there; of an average the metric alone."""
     choice, worth = end.details.get("choice"), end.details.get("held_out")
+    of_all = worth.get("AP") if isinstance(worth, dict) else None
+    ap = ""
+    if isinstance(of_all, dict):
+        value, low, high = (float(str(of_all[name])) for name in ("value", "low", "high"))
+        ap = f"AP there {value:.3f}, most likely {low:.2f} to {high:.2f} on other rows"
     if not isinstance(choice, dict):
+        if ap:
+            yield f"tried on held-out rows: {ap}"
         return
     how, candidates = choice.get("held_out"), choice.get("candidates")
     best = candidates[0] if isinstance(candidates, list) and candidates else None
@@ -42,11 +49,8 @@ def chosen(end: Outcome | Header, metric: str | None) -> Iterator[str]:
         return
     part = "" if " folds of " in str(how) else f" ({how})"
     text = f"chosen on held-out rows{part}: {best.get('bound')} bound, C = {choice.get('C', best.get('C'))}"
-    of_all = worth.get("AP") if isinstance(worth, dict) else None
-    figures = [of_all.get(name) for name in ("value", "low", "high")] if isinstance(of_all, dict) else [None]
-    if all(isinstance(figure, float) for figure in figures):
-        value, low, high = figures
-        yield f"{text}; AP there {value:.3f}, most likely {low:.2f} to {high:.2f} on other rows"
+    if ap:
+        yield f"{text}; {ap}"
     elif choice.get("start") is None:
         yield f"{text}, {metric or 'AP'} {1.0 - loss:.4f}"
     else:

@@ -13,7 +13,7 @@ from apsvm.data.labels import LabelOptions
 from apsvm.estimators.following import WeakRankerWarning
 from apsvm.models.columns import Columns
 from apsvm.selection import maps
-from apsvm.selection.completion import complete
+from apsvm.selection.maps import complete
 from apsvm.trainers.base import Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.structured_svm.settings import StructuredSettings
@@ -28,9 +28,9 @@ def rows_of(inside, n=600, seed=4):
     return X, hidden + 0.2 * rng.normal(size=n) < 0.3
 
 
-def completed(inside, *, of_table=True, loss="ap", groups=None, **settings):
+def completed(inside, *, rows=None, of_table=True, loss="ap", groups=None, **settings):
     """The training, and what was said of it."""
-    X, y = rows_of(inside)
+    X, y = rows or rows_of(inside)
     table = TableRows(Columns(features=())) if of_table else None
     dataset = Dataset(X, np.where(y, 1.0, -1.0), groups, None, False, "made", "0" * 64, 0, table=table)
     said = []
@@ -58,6 +58,51 @@ def test_columns_are_kept_where_rules_rank_worse():
     training, said = completed(inside=False)
     assert training.fit.features.features == "linear"
     assert said[0].startswith("features: columns, as boosted rules rank held-out rows worse, by 0.")
+
+
+def few(n=200, seed=4):
+    """A few positives, which a sum tells as well as a threshold does."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, X[:, 0] + 2.0 * (X[:, 1] > 1.0) + rng.normal(size=n) > 2.4
+
+
+def test_few_positives_are_ranked_by_the_average_of_both(tmp_path):
+    """Its threshold and probabilities are those of rows held out, and each member keeps its certificate."""
+    pd = pytest.importorskip("pandas")
+    X, y = few()
+    frame = pd.DataFrame(X, columns=list("abc"))
+    fitted = APSVMClassifier(calibrate="platt").fit(frame, y)
+    header = fitted.to_model().header
+    assert header.features.map == "linear+rules:400:depth=5"
+    assert set(fitted.certificates_) == {"linear", "rules:400:depth=5"}
+    assert all(one.reached for one in fitted.certificates_.values())
+    assert "5 folds" in header.threshold.held_out
+    assert header.calibration is not None
+    X_new, y_new = few(n=5000, seed=5)
+    new = pd.DataFrame(X_new, columns=list("abc"))
+    of_columns, of_rules, of_both = (
+        average_precision_score(y_new, one.decision_function(new))
+        for one in (*(APSVMClassifier(features=name).fit(frame, y) for name in ("linear", "rules")), fitted)
+    )
+    assert of_both > min(of_columns, of_rules)
+    assert abs(fitted.predict_proba(new)[:, 1].mean() - y_new.mean()) < 0.1
+    fitted.to_model().save(tmp_path / "m")
+    again = APSVMClassifier.from_model(tmp_path / "m")
+    np.testing.assert_array_equal(again.decision_function(new), fitted.decision_function(new))
+    assert again.certificates_ == fitted.certificates_
+
+
+def test_a_training_that_is_stopped_ends_in_the_ranker_of_columns():
+    training, (line,) = completed(inside=True, rows=few())
+    assert line.startswith("features: the average of columns and rules")
+    asked = []
+    list(training.columns.outcomes(Watch(should_stop=lambda: bool(asked.append(1)))))
+    left = iter(asked)
+    (outcome,) = training.outcomes(Watch(should_stop=lambda: next(left, None) is None))
+    (ranker,) = training.fit.model(outcome).rankers()
+    assert ranker.header.features.map == "linear"
+    assert not ranker.header.members
 
 
 def test_columns_of_no_table_and_of_a_large_one_are_kept_and_it_is_said(monkeypatch):

@@ -278,7 +278,7 @@ class _Run:
             if refit is None:
                 raise Failure(training.exit_code(self.signals) or BAD_DATA, "stopped, no model written")
             fit = replace(refit.fit, trainer=refit.fit.trainer.with_settings(threads=options["jobs"]))
-            folds = refit.out_of_fold, refit.how, refit.own
+            folds = refit.out_of_fold, refit.how
             outcome, model = training.decided(fit, refit.outcome, refit.model, options, followers.should_stop, *folds)
         training.save(path, outcome, model, self.signals)
         remark(f"{how_chosen(search, chosen, len(candidates))}, and trained on all rows")

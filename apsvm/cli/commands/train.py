@@ -197,7 +197,8 @@ class _Run:
     def _trained(self, raw: Fit, rows: TrainingSet, log: Log, signals: list[int]) -> tuple[Fit, Outcome, Model] | None:
         """The training ``raw`` of ``rows``, whose features are still as they were read, with its features learned; its
         outcome, and its model; None if it was stopped before there was one."""
-        from apsvm.selection.completion import complete, outcomes
+        from apsvm.selection.completion import outcomes
+        from apsvm.selection.maps import complete
 
         options, of_classes = self.options, self.options["one_vs_rest"]
         with bad_data(options["warm_start"] or raw.dataset.source):
