@@ -58,187 +58,191 @@ class Option(click.Option):
         return record[0], f"{record[1]} Metrics: {', '.join(METRIC.names())}."
 
 
-def _file(flags: str, help: str, metavar: str = "FILE", **more: Any) -> dict[str, Any]:
-    return {"flags": flags, "type": FILE, "metavar": metavar, "help": help, **more}
+def _file(help: str, metavar: str = "FILE", **more: Any) -> JsonDict:
+    return {"type": FILE, "metavar": metavar, "help": help, **more}
 
 
-def _name(help: str, metavar: str = "NAME", **more: Any) -> dict[str, Any]:
-    return {"flags": "", "metavar": metavar, "help": help, **more}
+def _name(help: str, metavar: str = "NAME", **more: Any) -> JsonDict:
+    return {"metavar": metavar, "help": help, **more}
 
 
-def _flag(flags: str, help: str, **more: Any) -> dict[str, Any]:
-    return {"flags": flags, "is_flag": True, "help": help, **more}
+def _flag(help: str, **more: Any) -> JsonDict:
+    return {"is_flag": True, "help": help, **more}
 
 
-def _of(flags: str, type: object, default: object, help: str, **more: Any) -> dict[str, Any]:
-    return {"flags": flags, "type": type, "default": default, "show_default": default is not None, "help": help, **more}
+def _of(type: object, default: object, help: str, **more: Any) -> JsonDict:
+    return {"type": type, "default": default, "show_default": default is not None, "help": help, **more}
+
+
+def _topic(topic: str, **options: JsonDict) -> dict[str, JsonDict]:
+    return {name: {**about, "topic": topic} for name, about in options.items()}
 
 
 _COUNT = click.IntRange(0, 1024)
-_TABLES: Mapping[str, Any] = {"topic": "tables"}
-_DATA: Mapping[str, Any] = {"topic": "data"}
-_BAGS: Mapping[str, Any] = {"topic": "bags"}
-_RUNNING: Mapping[str, Any] = {"topic": "running"}
 
-#: Option name → flags (empty: ``--name-with-dashes``) and click's arguments.
+#: Option name → click's arguments, by topic; the flag is ``--name-with-dashes``, or ``flags``.
 TABLE: Mapping[str, Mapping[str, Any]] = {
-    # Tables
-    "label_column": _name("Column of the labels. [default: label, target, y, …; else the model's]", **_TABLES),
-    "qid_column": _name("Column of the queries. [default: qid, query_id, …]", **_TABLES),
-    "bag_column": _name("Column of the bags. [default: the model's]", **_TABLES),
-    "id_column": _name("Column that names the rows; no feature. [default: the model's]", **_TABLES),
-    "cost_column": _name("Column of the costs.", **_TABLES),
-    "labelled_only": _flag("", "Leave out rows without a label.", **_TABLES),
-    "drop": _of("", NAMES, None, "Columns that are not features.", **_TABLES),
-    "features_from": _file("", "Only these columns are features: a name a line, or those of a model.", **_TABLES),
-    "categorical": _of("", NAMES, None, "Columns that are categories, also of numbers: codes, of which 3 is not more "
-                       "than 2.", **_TABLES),
-    "missing": _of("", click.Choice(MISSING_RULES), "median", "What stands for a missing cell: the column's median, of "
-                   "words a feature of their own; 0; the median and a feature that says so; or nothing, they are "
-                   "refused.", **_TABLES),
-    "max_categories": _of("", click.IntRange(1, 10**6), MAX_CATEGORIES, "How many words of a column have features of "
-                          "their own; the less frequent ones share one.", **_TABLES),
-    "date_order": _of("", click.Choice(["dmy", "mdy"]), None, "Order of day and month in columns of dates that leave "
-                      "it open, such as 03/04/2024.", **_TABLES),
-    "skip_lines": _of("", click.IntRange(0), 0, "Lines of a CSV, or a sheet, above the names of columns.", **_TABLES),
-    "sheet": _name("The sheet of a workbook. [default: the first]", **_TABLES),
-    "encoding": _of("", ENCODING, "auto", "Encoding of a CSV. auto: UTF-8, or else cp1252, of Windows in Western "
-                    "Europe.", **_TABLES),
-    "decimal": _of("", click.Choice([".", ","]), None, "Decimal mark of a CSV. [default: derived from the first rows]",
-                   **_TABLES),
-    # Data
-    "dtype": _of("", click.Choice(["float64", "float32"]), "float64", "Storage of the feature values; sums are always "
-                 "float64.", **_DATA),
-    "sort_features": _flag("", "Accept rows whose feature indices are not ascending.", **_DATA),
-    "multilabel": _flag("", "Accept rows of several labels (1,4) or of none.", **_DATA),
-    "groups": _file("", "Queries of svmlight text without qid:, or of a matrix. A .npy file or an integer a line: one "
-                    "a row, or their sizes, as LightGBM's .query files have them.", **_DATA),
-    "labels": _file("", "Labels of a .npz or .npy matrix: .npy, or a number a line. A .npy matrix of 0 and 1 has a "
-                    "column a label.", **_DATA),
-    "no_check": _flag("", "Open the folders of apsvm convert without reading every byte for its SHA-256.", **_DATA),
-    "zero_based": _of("--zero-based/--one-based", None, None, "Whether feature indices count from 0 or 1.",
-                      show_default="one-based, zero-based where an index is 0", **_DATA),
-    "max_features": _of("", click.IntRange(1, 2**62), None, "Refuse a file with a feature beyond this many.", **_DATA),
-    "positive_label": _of("", LABEL, None, "Label that is positive; all others are negative. [default: "
-                          "1]", excludes="relevant_from", **_DATA),
-    "relevant_from": _of("", Number(), None, "Rows of this grade or a higher one are positive. Without it ndcg and "
-                         "nDCG read the grades.", metavar="GRADE", **_DATA),
-    "ignore_unknown": _flag("", "Ignore features that the model does not have.", **_DATA),
-    # Bags
-    "bags": _file("", "Bags of rows without bag:. A .npy file or an integer a line: one a row, or the rows, from 0, "
-                  "at which bags begin, and the number of rows. ignore: rows stand for themselves.", "FILE|ignore",
-                  **_BAGS),
-    "bag_label": _of("", click.Choice(["same", "any", "rows"]), "same", "Label of a bag: that of all its rows; any: "
-                     "the highest of theirs; rows: where its rows have different ones each is known by itself, and a "
-                     "bag of its own.", **_BAGS),
-    "pool": _of("", POOL, None, "Make a row of each bag first: each feature's min, mean or max in the bag, or "
-                "several of them, min,mean,max.", **_BAGS),
-    "which": _flag("", "Behind a bag's score the number of the row that decides it, from 1.", excludes="boxes html",
-                   **_BAGS),
-    "boxes": _file("", "Write detections for apsvm eval-detections: rows of bags are windows of images, and this file "
-                   "has their boxes, xmin ymin xmax ymax a row, as text or .npy. An image's name is that of its "
-                   "bag.", needs="detections", excludes="top trec_run html classify probability show", **_BAGS),
-    "detections": _of("", click.Choice(["voc", "coco"]), None, "Format of --boxes: VOC's text (of several classes a "
-                      "file each, in the folder OUT), or COCO's JSON.", needs="boxes", **_BAGS),
-    "nms": _of("", Number(0.0, 1.0), None, "Leave out a box whose IoU with a better one of its image and class is "
-               "above. [default: none]", metavar="IOU", needs="boxes", **_BAGS),
-    # Training
-    "features": _of("", FEATURES, "auto", "What is made of the features before they are weighed. linear: "
-                    "nothing; logarithms: those of long-tailed features beside them; piecewise:K: a broken line each, "
-                    "with K knots (4); rules:N:depth=D: the leaves of N trees (400) of depth D (5) that boosting grows "
-                    "on the labels; auto: of a table, rules where they rank held-out rows better, else logarithms "
-                    "where columns have long tails; of other data linear; products: of all pairs; "
-                    "nystroem:M: an RBF kernel by M landmarks (300). Sparse rows stay sparse with linear, piecewise "
-                    "and rules. --scale comes after."),
-    "scale": _of("", click.Choice(["auto", "none", "maxabs", "standard", "l2"]), "auto", "Scale of the features; the "
-                 "model takes rows as they are. Each to a largest magnitude of 1, or to mean 0 and deviation 1 "
-                 "(sparse data stays sparse), or each row to length 1. auto: standard for dense rows and tables, none "
-                 "for sparse rows, for rules, and with --latent for columns that seem to have one unit."),
-    "bias": _of("-B --bias", CONSTANT, "auto", "Add a constant feature of this value to every row; none: of "
-                "0, or less. auto: where the loss is about which scores are above 0 (f1, zero-one), ten times the "
-                "geometric mean of the features' deviations: 10 where they are standardised; none for the other "
-                "losses, as a constant moves no ranking."),
-    "one_vs_rest": _flag("", "Train a ranker for each label against all other rows, in one model. Several are trained "
-                         "at a time; rows may have several labels (1,4) or none."),
-    "warm_start": _file("", "Start from the weights of this model.", "MODEL"),
-    "threshold": _of("", THRESHOLD, None, "Score above which rows are positive, chosen on held-out rows. f1: the "
-                     "highest F1; fpr: the highest recall with at most a share A of the negatives called positive; "
-                     "precision: with a share A of what is called positive rightly so; recall: the fewest rows with a "
-                     "recall of A; top: the best K of as many rows as DATA has. [default: f1 for two classes]"),
-    "calibrate": _of("", click.Choice(["auto", "isotonic", "platt"]), None, "Make probabilities of scores, on the same "
-                     "held-out rows. By isotonic regression, or by Platt's sigmoid; auto: isotonic from 200 positives "
-                     "and 200 negatives on."),
-    "log": _file("", "Write a JSON line for each oracle call and iteration.", excludes="run_dir"),
-    "run_dir": _file("", "Write model and log into this new folder, for apsvm report.", "FOLDER"),
-    "query_weights": _file("", "Lines 'qid weight': the risk is this weighted mean over the queries; 1 where not "
-                           "named."),
-    "validation": _file("", "Rows like DATA's that a metric is taken of after each epoch; the best epoch's model is "
-                        "kept."),
-    # Cross-validation
-    "folds": _of("", click.IntRange(2), 5, "Folds; of the portfolio on large data three by default."),
-    "output": _file("-o --output", "Train the chosen setting on all rows and write this model.", "MODEL"),
-    "data": _file("", "", "DATA"),
-    "json": _file("", "Write all results, each fold's included; - for stdout."),
-    "rivals": _of("", click.Choice(["all", "none"]), "all", "Whether logistic regression and boosted trees are trained "
-                  "on the same folds, where the portfolio is tried.", **_RUNNING),
-    "jobs": _of("-j --jobs", _COUNT, 0, "Paths trained at a time, in threads; 0: one a core. The result does not "
-                "depend on it.", **_RUNNING),
-    # Predict
-    "header": _flag("", "Begin with a line of the classes, for a model of several."),
-    "top": _of("", click.IntRange(1), None, "Only the K best rows, best first: number or name, a tab, the score. Of "
-               "queries the K best of each, behind its qid; of several classes of each, behind its label. Of a model "
-               "of items: how many to list for each row (10).", metavar="K"),
-    "show": _of("", NAMES, None, "Columns of the table that stand beside each row of --top.", needs="top"),
-    "trec_run": _name("Write a TREC run: qid Q0 docno rank score TAG. docno is from --id-column, from svmlight "
-                      "comments # docid = …, or the row's number.", "TAG",
-                      excludes="top explain which classify probability html show"),
-    "html": _file("", "Write the rows of --top as a page for a browser. It has bars for what --explain says, and the "
-                  "positives found so far where DATA has labels; it is one file, can be sorted and printed.",
-                  needs="top"),
-    "explain": _of("", click.IntRange(1), None, "Behind each score the K columns that count the most. [default of K: "
-                   "5]", metavar="[K]"),
-    "classify": _flag("", "In place of the score the row's label, by the model's threshold. Of several classes that "
-                      "whose score is the highest above its threshold; of rows of several labels all above theirs."),
-    "probability": _flag("", "In place of the score, or behind the label, the probability that the row is positive "
-                         "(train --calibrate). Of several classes a column each."),
-    # Evaluate
-    "model": _file("", "", "MODEL"),
-    "models": _file("--model", "Score DATA with this model; may be given more than once.", "MODEL", multiple=True,
-                    excludes="qrels"),
-    "scores": _file("", "Scores of the rows, one a line; may be given more than once.", multiple=True,
-                    excludes="qrels"),
-    "qrels": _file("", "Relevance judgements as TREC writes them, in place of DATA.", needs="runs"),
-    "runs": _file("--run", "TREC run to evaluate by --qrels; may be given more than once.", multiple=True,
-                  needs="qrels"),
-    "complete": _flag("", "Queries of the qrels that a run lacks count 0 (trec_eval -c).", needs="qrels"),
-    "metrics": _of("-m --metric", METRIC, None, "Metric to report; may be given more than once. By default the "
-                   "usual ones and the one that the model was trained for. Precision, Recall, Accuracy and F1, F0.5, … "
-                   "look at the model's threshold, or 0.", metavar="NAME", multiple=True),
-    "ties": _of("", click.Choice([*TIE_RULES, RUN_TIES]), None, "Order of rows of equal score. As one block "
-                "(scikit-learn; the expectation over their orders where AP is not concerned), negatives first, in "
-                "file order, or, of a run, by document name as trec_eval does. [default: block; of runs docno]"),
-    "per_query": _flag("", "Report every query too."),
-    "confidence": _of("", Number(0, 1, open_low=True), None, "Report bootstrap intervals of this level, say 0.95. Over "
-                      "queries, or over the rows if there are none.", metavar="LEVEL"),
-    "compare": _flag("", "Test whether the others differ from the first. Paired randomisation, two-sided p, not "
-                     "corrected for the number of tests."),
-    "classes": _file("", "Names of classes, a line each, for numbers of classes in DETECTIONS, counted from 0."),
-    "as_json": _flag("--json", "Print one JSON object."),
-    # Verify
-    "gap": _of("", Number(0, 1), 0.01, "How large a gap still says something of the weights, as a share of the "
-               "objective at w = 0."),
-    "max_iterations": _of("", click.IntRange(0), 2000, "Of each proof, at the most."),
-    # Running
-    "threads": _of("", _COUNT, 0, "Threads; 0: one a core. The result does not depend on it, except with --loss warp, "
-                   "which trains on one unless more are requested.", **_RUNNING),
-    "seed": _of("", click.IntRange(0), 0, "Seed of what is random: folds, --loss warp, and where --components begin. "
-                "Exact trainers draw nothing else; it is written into the model.", **_RUNNING),
-    "time_limit": _of("", Number(0), None, "Seconds after which the best so far is kept. [default: none]", **_RUNNING),
-    "scheduler": _of("", None, None, "Work on the dask cluster of this address, or on N processes here. DATA is then a "
-                     "pattern of parts, 'part-*.svm', or a folder of Parquet files: each worker reads its own parts "
-                     "under the same names.", metavar="ADDRESS|local:N", **_RUNNING),
-    "quiet": _flag("-q --quiet", "Print errors and cautions only.", **_RUNNING),
-    "verbose": _flag("-v --verbose", "Print every iteration, the certificate and the time of each part.", **_RUNNING),
+    **_topic("tables",
+        label_column=_name("Column of the labels. [default: label, target, y, …; else the model's]"),
+        qid_column=_name("Column of the queries. [default: qid, query_id, …]"),
+        bag_column=_name("Column of the bags. [default: the model's]"),
+        id_column=_name("Column that names the rows; no feature. [default: the model's]"),
+        cost_column=_name("Column of the costs."),
+        labelled_only=_flag("Leave out rows without a label."),
+        drop=_of(NAMES, None, "Columns that are not features."),
+        features_from=_file("Only these columns are features: a name a line, or those of a model."),
+        categorical=_of(NAMES, None, "Columns that are categories, also of numbers: codes, of which 3 is not more "
+            "than 2."),
+        missing=_of(click.Choice(MISSING_RULES), "median", "What stands for a missing cell: the column's median, "
+            "of words a feature of their own; 0; the median and a feature that says so; or nothing, they are "
+            "refused."),
+        max_categories=_of(click.IntRange(1, 10 ** 6), MAX_CATEGORIES,
+            "How many words of a column have features of their own; the less frequent ones share one."),
+        date_order=_of(click.Choice(["dmy", "mdy"]), None, "Order of day and month in columns of dates that leave "
+            "it open, such as 03/04/2024."),
+        skip_lines=_of(click.IntRange(0), 0, "Lines of a CSV, or a sheet, above the names of columns."),
+        sheet=_name("The sheet of a workbook. [default: the first]"),
+        encoding=_of(ENCODING, "auto", "Encoding of a CSV. auto: UTF-8, or else cp1252, of Windows in Western "
+            "Europe."),
+        decimal=_of(click.Choice([".", ","]), None, "Decimal mark of a CSV. [default: derived from the first rows]"),
+    ),
+    **_topic("data",
+        dtype=_of(click.Choice(["float64", "float32"]), "float64",
+            "Storage of the feature values; sums are always float64."),
+        sort_features=_flag("Accept rows whose feature indices are not ascending."),
+        multilabel=_flag("Accept rows of several labels (1,4) or of none."),
+        groups=_file("Queries of svmlight text without qid:, or of a matrix. A .npy file or an integer a line: one "
+            "a row, or their sizes, as LightGBM's .query files have them."),
+        labels=_file("Labels of a .npz or .npy matrix: .npy, or a number a line. A .npy matrix of 0 and 1 has a "
+            "column a label."),
+        no_check=_flag("Open the folders of apsvm convert without reading every byte for its SHA-256."),
+        zero_based=_of(None, None, "Whether feature indices count from 0 or 1.", flags="--zero-based/--one-based",
+            show_default="one-based, zero-based where an index is 0"),
+        max_features=_of(click.IntRange(1, 2 ** 62), None, "Refuse a file with a feature beyond this many."),
+        positive_label=_of(LABEL, None, "Label that is positive; all others are negative. [default: 1]",
+            excludes="relevant_from"),
+        relevant_from=_of(Number(), None, "Rows of this grade or a higher one are positive. Without it ndcg and "
+            "nDCG read the grades.", metavar="GRADE"),
+        ignore_unknown=_flag("Ignore features that the model does not have."),
+    ),
+    **_topic("bags",
+        bags=_file("Bags of rows without bag:. A .npy file or an integer a line: one a row, or the rows, from 0, at "
+            "which bags begin, and the number of rows. ignore: rows stand for themselves.", "FILE|ignore"),
+        bag_label=_of(click.Choice(["same", "any", "rows"]), "same",
+            "Label of a bag: that of all its rows; any: the highest of theirs; rows: where its rows have different "
+            "ones each is known by itself, and a bag of its own."),
+        pool=_of(POOL, None, "Make a row of each bag first: each feature's min, mean or max in the bag, or several "
+            "of them, min,mean,max."),
+        which=_flag("Behind a bag's score the number of the row that decides it, from 1.", excludes="boxes html"),
+        boxes=_file("Write detections for apsvm eval-detections: rows of bags are windows of images, and this file "
+            "has their boxes, xmin ymin xmax ymax a row, as text or .npy. An image's name is that of its bag.",
+            needs="detections", excludes="top trec_run html classify probability show"),
+        detections=_of(click.Choice(["voc", "coco"]), None,
+            "Format of --boxes: VOC's text (of several classes a file each, in the folder OUT), or COCO's JSON.",
+            needs="boxes"),
+        nms=_of(Number(0.0, 1.0), None, "Leave out a box whose IoU with a better one of its image and class is "
+            "above. [default: none]", metavar="IOU", needs="boxes"),
+    ),
+    **_topic("main",
+        # Training
+        features=_of(FEATURES, "auto", "What is made of the features before they are weighed. linear: nothing; "
+            "logarithms: those of long-tailed features beside them; piecewise:K: a broken line each, with K knots "
+            "(4); rules:N:depth=D: the leaves of N trees (400) of depth D (5) that boosting grows on the labels; "
+            "auto: of a table, rules where they rank held-out rows better, else logarithms where columns have long "
+            "tails; of other data linear; products: of all pairs; nystroem:M: an RBF kernel by M landmarks (300). "
+            "Sparse rows stay sparse with linear, piecewise and rules. --scale comes after."),
+        scale=_of(click.Choice(["auto", "none", "maxabs", "standard", "l2"]), "auto",
+            "Scale of the features; the model takes rows as they are. Each to a largest magnitude of 1, or to mean "
+            "0 and deviation 1 (sparse data stays sparse), or each row to length 1. auto: standard for dense rows "
+            "and tables, none for sparse rows, for rules, and with --latent for columns that seem to have one "
+            "unit."),
+        bias=_of(CONSTANT, "auto", "Add a constant feature of this value to every row; none: of 0, or less. auto: "
+            "where the loss is about which scores are above 0 (f1, zero-one), ten times the geometric mean of the "
+            "features' deviations: 10 where they are standardised; none for the other losses, as a constant moves "
+            "no ranking.", flags="-B --bias"),
+        one_vs_rest=_flag("Train a ranker for each label against all other rows, in one model. Several are trained "
+            "at a time; rows may have several labels (1,4) or none."),
+        warm_start=_file("Start from the weights of this model.", "MODEL"),
+        threshold=_of(THRESHOLD, None, "Score above which rows are positive, chosen on held-out rows. f1: the "
+            "highest F1; fpr: the highest recall with at most a share A of the negatives called positive; "
+            "precision: with a share A of what is called positive rightly so; recall: the fewest rows with a "
+            "recall of A; top: the best K of as many rows as DATA has. [default: f1 for two classes]"),
+        calibrate=_of(click.Choice(["auto", "isotonic", "platt"]), None,
+            "Make probabilities of scores, on the same held-out rows. By isotonic regression, or by Platt's "
+            "sigmoid; auto: isotonic from 200 positives and 200 negatives on."),
+        log=_file("Write a JSON line for each oracle call and iteration.", excludes="run_dir"),
+        run_dir=_file("Write model and log into this new folder, for apsvm report.", "FOLDER"),
+        query_weights=_file("Lines 'qid weight': the risk is this weighted mean over the queries; 1 where not "
+            "named."),
+        validation=_file("Rows like DATA's that a metric is taken of after each epoch; the best epoch's model is "
+            "kept."),
+        # Cross-validation
+        folds=_of(click.IntRange(2), 5, "Folds; of the portfolio on large data three by default."),
+        output=_file("Train the chosen setting on all rows and write this model.", "MODEL", flags="-o --output"),
+        data=_file("", "DATA"),
+        json=_file("Write all results, each fold's included; - for stdout."),
+        # Predict
+        header=_flag("Begin with a line of the classes, for a model of several."),
+        top=_of(click.IntRange(1), None, "Only the K best rows, best first: number or name, a tab, the score. Of "
+            "queries the K best of each, behind its qid; of several classes of each, behind its label. Of a model "
+            "of items: how many to list for each row (10).", metavar="K"),
+        show=_of(NAMES, None, "Columns of the table that stand beside each row of --top.", needs="top"),
+        trec_run=_name("Write a TREC run: qid Q0 docno rank score TAG. docno is from --id-column, from svmlight "
+            "comments # docid = …, or the row's number.", "TAG",
+            excludes="top explain which classify probability html show"),
+        html=_file("Write the rows of --top as a page for a browser. It has bars for what --explain says, and the "
+            "positives found so far where DATA has labels; it is one file, can be sorted and printed.", needs="top"),
+        explain=_of(click.IntRange(1), None, "Behind each score the K columns that count the most. [default of K: "
+            "5]", metavar="[K]"),
+        classify=_flag("In place of the score the row's label, by the model's threshold. Of several classes that "
+            "whose score is the highest above its threshold; of rows of several labels all above theirs."),
+        probability=_flag("In place of the score, or behind the label, the probability that the row is positive "
+            "(train --calibrate). Of several classes a column each."),
+        # Evaluate
+        model=_file("", "MODEL"),
+        models=_file("Score DATA with this model; may be given more than once.", "MODEL", flags="--model",
+            multiple=True, excludes="qrels"),
+        scores=_file("Scores of the rows, one a line or .npy; may be given more than once.", multiple=True,
+            excludes="qrels"),
+        qrels=_file("Relevance judgements as TREC writes them, in place of DATA.", needs="runs"),
+        runs=_file("TREC run to evaluate by --qrels; may be given more than once.", flags="--run", multiple=True,
+            needs="qrels"),
+        complete=_flag("Queries of the qrels that a run lacks count 0 (trec_eval -c).", needs="qrels"),
+        metrics=_of(METRIC, None, "Metric to report; may be given more than once. By default the usual ones and the "
+            "one that the model was trained for. Precision, Recall, Accuracy and F1, F0.5, … look at the model's "
+            "threshold, or 0.", flags="-m --metric", metavar="NAME", multiple=True),
+        ties=_of(click.Choice([*TIE_RULES, RUN_TIES]), None,
+            "Order of rows of equal score. As one block (scikit-learn; the expectation over their orders where AP "
+            "is not concerned), negatives first, in file order, or, of a run, by document name as trec_eval does. "
+            "[default: block; of runs docno]"),
+        per_query=_flag("Report every query too."),
+        confidence=_of(Number(0, 1, open_low=True), None, "Report bootstrap intervals of this level, say 0.95. Over "
+            "queries, or over the rows if there are none.", metavar="LEVEL"),
+        compare=_flag("Test whether the others differ from the first. Paired randomisation, two-sided p, not "
+            "corrected for the number of tests."),
+        classes=_file("Names of classes, a line each, for numbers of classes in DETECTIONS, counted from 0."),
+        as_json=_flag("Print one JSON object.", flags="--json"),
+        # Verify
+        gap=_of(Number(0, 1), 0.01, "How large a gap still says something of the weights, as a share of the "
+            "objective at w = 0."),
+        max_iterations=_of(click.IntRange(0), 2000, "Of each proof, at the most."),
+    ),
+    **_topic("running",
+        rivals=_of(click.Choice(["all", "none"]), "all", "Whether logistic regression and boosted trees are "
+            "trained on the same folds, where the portfolio is tried."),
+        jobs=_of(_COUNT, 0, "Paths trained at a time, in threads; 0: one a core. The result does not depend on it.",
+            flags="-j --jobs"),
+        threads=_of(_COUNT, 0, "Threads; 0: one a core. The result does not depend on it, except with --loss warp, "
+            "which trains on one unless more are requested."),
+        seed=_of(click.IntRange(0), 0, "Seed of what is random: folds, --loss warp, and where --components begin. "
+            "Exact trainers draw nothing else; it is written into the model."),
+        time_limit=_of(Number(0), None, "Seconds after which the best so far is kept. [default: none]"),
+        scheduler=_of(None, None, "Work on the dask cluster of this address, or on N processes here. DATA is then a "
+            "pattern of parts, 'part-*.svm', or a folder of Parquet files: each worker reads its own parts under "
+            "the same names.", metavar="ADDRESS|local:N"),
+        quiet=_flag("Print errors and cautions only.", flags="-q --quiet"),
+        verbose=_flag("Print every iteration, the certificate and the time of each part.", flags="-v --verbose"),
+    ),
 }  # fmt: skip
 
 #: Options for reading a data file: in every command, and in those that train on its columns.
@@ -275,7 +279,7 @@ def options(*names: str, **changes: Mapping[str, Any]) -> Callable[[CommandT], C
     def add(command: CommandT) -> CommandT:
         for name in reversed(list(dict.fromkeys((*names, *changes)))):
             declaration = {**TABLE[name], **changes.get(name, {})}
-            flags = declaration.pop("flags").split() or [f"--{name.replace('_', '-')}"]
+            flags = declaration.pop("flags", "").split() or [f"--{name.replace('_', '-')}"]
             command = click.option(*flags, name, cls=Option, **declaration)(command)
         return command
 
