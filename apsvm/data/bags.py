@@ -24,12 +24,15 @@ from apsvm.data.dataset import DataError, Dataset, LabelSets, shown_label
 #: used, and rows keep their own.
 BAG_LABELS = ("same", "any", "rows", "own")
 
+#: What to do where rows of a bag have different labels.
+_WAY_OUT = (
+    "; --bag-label any gives a bag the highest label of its rows, rows makes each of them a bag, --bags ignore leaves "
+    "bags out of account"
+)
 #: How a file says them, in messages.
 HOW_SAID = "bag:INT in text, --bag-column of a table, or --bags FILE"
 
 Integers: TypeAlias = NDArray[np.int64]
-#: Raises the DataError of a row at odds with the first of its bag, given what both have and a way out.
-Refuse: TypeAlias = Callable[..., None]
 T = TypeVar("T", np.bool_, np.float64)
 
 
@@ -169,17 +172,23 @@ def with_bags(
     bag = bags.bag_of_row
     first = bags.first[bag]
     dataset = replace(dataset, bags=ids)
-
-    def refuse(row: int, here: str, there: str, more: str = "") -> None:
-        other, name = int(first[row]), printable(dataset.bag_name(int(ids[row])))
-        unit, at = ("row", np.arange(1, ids.size + 1)) if lines is None else ("line", lines)
-        place = f"{source or dataset.source}{': row ' if lines is None else ':'}{at[row]}"
-        raise DataError(f"{place}: bag {name} has {here} here and {there} in {unit} {at[other]}{more}")
-
-    _require_alike("qid", dataset, dataset.groups, first, refuse)
-    _require_alike("cost", dataset, dataset.costs, first, refuse)
+    compared: list[tuple[NDArray[np.bool_], Callable[[int], str], str]] = []
+    if (groups := dataset.groups) is not None:
+        compared.append((groups != groups[first], lambda row: f"qid {dataset.query_name(int(groups[row]))}", ""))
+    if (costs := dataset.costs) is not None:
+        compared.append((costs != costs[first], lambda row: f"cost {costs[row]:g}", ""))
     if rule in ("same", "rows"):
-        _require_one_label(dataset, first, refuse)
+        compared.append((_labels_differ(dataset, first), lambda row: _labels_of(dataset, row), _WAY_OUT))
+    for differs, value, way_out in compared:
+        if differs.any():
+            row, other = int(differs.argmax()), int(first[differs.argmax()])
+            unit, at = ("row", np.arange(1, ids.size + 1)) if lines is None else ("line", lines)
+            place = f"{source or dataset.source}{': row ' if lines is None else ':'}{at[row]}"
+            name = printable(dataset.bag_name(int(ids[row])))
+            raise DataError(
+                f"{place}: bag {name} has {value(row)} here and {value(other)} in {unit} {at[other]}{way_out}"
+            )
+    if rule in ("same", "rows"):
         return dataset
     if dataset.label_sets is not None:
         return replace(dataset, label_sets=_united(dataset.label_sets, bags, bag))
@@ -191,12 +200,7 @@ def _parted(dataset: Dataset, ids: Integers) -> tuple[Dataset, Integers]:
     have names it keeps that of the old one."""
     bags = Bags.of_rows(ids, dataset.relevance)
     bag = bags.bag_of_row
-    first = bags.first[bag]
-    differs = (
-        dataset.relevance != dataset.relevance[first]
-        if dataset.label_sets is None
-        else _sets_differ(dataset.label_sets, first)
-    )
+    differs = _labels_differ(dataset, bags.first[bag])
     mixed = np.zeros(bags.n_bags, dtype=np.bool_)
     mixed[bag[differs]] = True
     alone = np.flatnonzero(mixed[bag])
@@ -220,35 +224,6 @@ def ids_of_offsets(numbers: Integers, n: int) -> Integers | None:
     return np.repeat(np.arange(numbers.size - 1), np.diff(numbers))
 
 
-def _require_alike(
-    what: str, dataset: Dataset, values: Integers | NDArray[np.float64] | None, first: Integers, refuse: Refuse
-) -> None:
-    """Refuses a row unless each has the value of the first row of its bag, ``first`` (n,) int64."""
-    if values is None:
-        return
-    differs = values != values[first]
-    if differs.any():
-        row = int(differs.argmax())
-        pair = values[[row, first[row]]].tolist()
-        here, there = (f"{value:g}" if what == "cost" else dataset.query_name(value) for value in pair)
-        refuse(row, f"{what} {here}", f"{what} {there}")
-
-
-def _require_one_label(dataset: Dataset, first: Integers, refuse: Refuse) -> None:
-    """Refuses a row unless the rows of each bag have the same label or labels."""
-    sets = dataset.label_sets
-    differs = dataset.relevance != dataset.relevance[first] if sets is None else _sets_differ(sets, first)
-    if not differs.any():
-        return
-    row = int(differs.argmax())
-    here, there = (_labels_of(dataset, at) for at in (row, int(first[row])))
-    more = (
-        "; --bag-label any gives a bag the highest label of its rows, rows makes each of them a bag, --bags ignore "
-        "leaves bags out of account"
-    )
-    refuse(row, here, there, more)
-
-
 def _labels_of(dataset: Dataset, row: int) -> str:
     sets = dataset.label_sets
     if sets is None:
@@ -257,10 +232,14 @@ def _labels_of(dataset: Dataset, row: int) -> str:
     return f"labels {','.join(map(shown_label, labels))}" if labels else "no label"
 
 
-def _sets_differ(sets: LabelSets, first: Integers) -> NDArray[np.bool_]:
+def _labels_differ(dataset: Dataset, first: Integers) -> NDArray[np.bool_]:
     """Mask (n,) of the rows whose labels differ from those of the rows ``first`` (n,) int64."""
+    sets = dataset.label_sets
+    values = dataset.relevance if sets is None else np.diff(sets.indptr)
+    differs: NDArray[np.bool_] = values != values[first]
+    if sets is None:
+        return differs
     counts = np.diff(sets.indptr)
-    differs: NDArray[np.bool_] = counts != counts[first]
     rows = np.flatnonzero(~differs)
     unequal = sets.of(rows).indices != sets.of(first[rows]).indices
     differs[np.repeat(rows, counts[rows])[unequal]] = True
