@@ -12,7 +12,7 @@ import click
 
 from apsvm.cli.reading import in_queries_beside, say_remarks
 from apsvm.cli.shared import INTERNAL, MISSING, NO_INPUT, Failure, bad_data, is_set, say
-from apsvm.data.parts import parts_of
+from apsvm.data.file_patterns import parts_of
 from apsvm.data.read_options import ReadOptions
 from apsvm.data.takes import Takes
 

@@ -92,7 +92,7 @@ def read_rows(
     multilabel : read several labels per row, even without the option
     more : see ``read_data``
     """
-    from apsvm.data.parts import parts_of
+    from apsvm.data.file_patterns import parts_of
     from apsvm.data.reading import read_data
 
     place = " and ".join(file for file in (path, read.groups, read.labels, read.bags) if file is not None)

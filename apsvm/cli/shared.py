@@ -131,7 +131,7 @@ def refuse_same_file(output: str, **inputs: str | None) -> None:
         raise click.UsageError("the name of a file to write is empty")
     if output == "-" or not (os.path.isfile(output) or os.path.isdir(output)):
         return  # nothing there, or a device
-    from apsvm.data.parts import parts_of
+    from apsvm.data.file_patterns import parts_of
 
     for role, path in inputs.items():
         for part in () if path is None else parts_of(path):

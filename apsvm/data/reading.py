@@ -17,8 +17,8 @@ from apsvm._support.machine import thread_count
 from apsvm._support.types import Matrix
 from apsvm.data.bags import with_bags
 from apsvm.data.dataset import DataError, Dataset
+from apsvm.data.file_patterns import parts_of
 from apsvm.data.matrices import read_bags, read_groups, read_matrix
-from apsvm.data.parts import parts_of
 from apsvm.data.read_options import ReadOptions
 from apsvm.data.svmlight import read_svmlight
 from apsvm.data.tables.kinds import Kind, recognised

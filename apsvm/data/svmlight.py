@@ -131,7 +131,7 @@ BYTES_OF_ROWS = 1 << 24
 
 class TextBlocks:
     """The rows of several svmlight files, one file behind the other, a block of rows at a time: what
-    ``apsvm.data.gathering.gathered`` makes a folder of without ever holding them.
+    ``apsvm.data.on_disk.gathered`` makes a folder of without ever holding them.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ from apsvm import (
     read_svmlight,
 )
 from apsvm.cli import run
-from apsvm.data.liked import hide, liked_items
+from apsvm.data.item_lists import hide, liked_items
 from apsvm.metrics.evaluate import evaluate
 from apsvm.trainers.base import Watch
 from apsvm.trainers.warp.item_factors import evaluate_lists, train_items

@@ -14,7 +14,7 @@ from pages import ROOT
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from apsvm import load_model, read_svmlight
-from apsvm.data.liked import hide, liked_items
+from apsvm.data.item_lists import hide, liked_items
 from apsvm.models.items import ItemRanker
 from apsvm.models.reading import load_any_model
 from apsvm.trainers.warp.item_factors import evaluate_lists

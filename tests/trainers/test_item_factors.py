@@ -13,8 +13,8 @@ from trainings import train_lists
 from warp_twin import Descent, Random, Search, run_items
 
 from apsvm._native import _kernels
+from apsvm.data.item_lists import hide, liked_items
 from apsvm.data.labels import of_relevance
-from apsvm.data.liked import hide, liked_items
 from apsvm.data.rows import Rows
 from apsvm.metrics import MetricError
 from apsvm.models.header import Header

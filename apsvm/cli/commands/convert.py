@@ -22,7 +22,7 @@ from apsvm.cli.reading import (
     read_rows,
 )
 from apsvm.cli.shared import reading, refuse_same_file, remark, say, writing
-from apsvm.data.parts import parts_of
+from apsvm.data.file_patterns import parts_of
 from apsvm.data.read_options import UNSAID, ReadOptions
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _rows(data: str, read: ReadOptions, out: str, model: ForModel | None, bar: B
 @contextmanager
 def _rows_of_text(sources: list[str], read: ReadOptions, out: str, bar: Bar) -> Iterator[Dataset]:
     from apsvm.data.bags import with_bags
-    from apsvm.data.gathering import gathered
+    from apsvm.data.on_disk import gathered
     from apsvm.data.reading import in_bags
     from apsvm.data.svmlight import TextBlocks
 

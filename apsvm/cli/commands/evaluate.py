@@ -142,7 +142,7 @@ def _show_items(ranker: ItemRanker, wanted: SimpleNamespace, read: ReadOptions, 
     """Hides a share of each user's items, ranks them from the rest, and prints the means over the users."""
     import numpy as np
 
-    from apsvm.data.liked import hide, rated_items
+    from apsvm.data.item_lists import hide, rated_items
     from apsvm.trainers.warp.item_factors import evaluate_lists
 
     data = rows_for(ranker, wanted.data, read, ignore_unknown=wanted.ignore_unknown, unlabelled=True)

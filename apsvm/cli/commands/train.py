@@ -21,7 +21,7 @@ from apsvm.cli.output.progress import Bar, Display
 from apsvm.cli.output.records import model_and_log, open_log, run_record
 from apsvm.cli.reading import one_ranker, read_any_model, read_rows, with_read_options
 from apsvm.cli.shared import Failure, all_given, bad_data, remark, say
-from apsvm.data.parts import parts_of
+from apsvm.data.file_patterns import parts_of
 from apsvm.data.read_options import ReadOptions
 from apsvm.data.takes import Takes
 from apsvm.trainers.base import AnyTrainer, Watch, unseen

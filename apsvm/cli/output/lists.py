@@ -130,7 +130,7 @@ def thresholds(headers: Sequence[Header]) -> NDArray[np.float64]:
 
 def shown_columns(path: str, read: ReadOptions, names: Sequence[str]) -> dict[str, list[str]]:
     """The cells of these columns of a table, as written."""
-    from apsvm.data.parts import parts_of
+    from apsvm.data.file_patterns import parts_of
     from apsvm.data.tables.reading import texts_of
 
     columns: dict[str, list[str]] = {name: [] for name in names}

@@ -1,7 +1,7 @@
 """A column of a table as it was read: numbers, words and missing cells.
 
 Text is read with pyarrow's kernels: a column whose cells are all plain numbers is cast in one call; of another one its
-distinct texts are looked at. What a column is meant to be is decided in ``typing``.
+distinct texts are looked at. What a column is meant to be is decided in ``typed.py``.
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ class WarpTrainer(Trainer[WarpSettings]):
     def _train_items(self, data: TrainingSet, watch: Watch, validation: TrainingSet | None) -> Outcome:
         import numpy as np
 
-        from apsvm.data.liked import hide, liked_items, rated_items
+        from apsvm.data.item_lists import hide, liked_items, rated_items
         from apsvm.metrics import MetricError
         from apsvm.risk import NothingToRankError
         from apsvm.trainers.warp.item_factors import evaluate_lists, popularity, train_items

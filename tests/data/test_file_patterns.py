@@ -7,7 +7,7 @@ import pytest
 from over import over
 
 from apsvm.data import DataError, read_data
-from apsvm.data.parts import parts_of
+from apsvm.data.file_patterns import parts_of
 from apsvm.data.read_options import TableOptions
 from apsvm.models.columns import ForModel
 

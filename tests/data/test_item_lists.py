@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from apsvm.data.liked import hide, liked_items, rated_items
+from apsvm.data.item_lists import hide, liked_items, rated_items
 
 
 def test_what_is_liked():

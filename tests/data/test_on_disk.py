@@ -11,10 +11,10 @@ import pytest
 import scipy.sparse as sp
 
 from apsvm.cli import run
-from apsvm.data import DataError, Dataset, gathering, open_folder, read_svmlight
+from apsvm.data import DataError, Dataset, on_disk, open_folder, read_svmlight
 from apsvm.data import svmlight as reader
 from apsvm.data.folder import write_folder
-from apsvm.data.gathering import gathered
+from apsvm.data.on_disk import gathered
 from apsvm.data.read_options import ReadOptions
 from apsvm.data.svmlight import TextBlocks
 
@@ -41,7 +41,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "_BLOCK", 61)
     monkeypatch.setattr(reader, "_BLOCK_OF_SEVERAL", 61)
     monkeypatch.setattr(reader, "BYTES_OF_ROWS", 200)
-    monkeypatch.setattr(gathering, "_BLOCK", 7)
+    monkeypatch.setattr(on_disk, "_BLOCK", 7)
 
 
 def assert_same(found: Dataset, expected: Dataset) -> None:
