@@ -470,17 +470,7 @@ class Estimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
     @classmethod
     def _parameters(cls, model: Ranker) -> JsonDict:
         """The parameters that a model tells, and others perhaps."""
-        header = model.header
-        parameters = parameters_of(header.settings, cls._trainer.Settings, cls._renamed)
-        if header.seed or (header.seed is not None and cls._draws):
-            parameters["random_state"] = header.seed
-        parameters["features"] = header.features.map
-        parameters["scale"] = header.features.scale
-        if header.features.pool is not None:
-            parameters["pool"] = ",".join(header.features.pool)
-        if header.labels.kind == "threshold":
-            parameters["relevant_from"] = header.labels.relevant_from
-        return parameters
+        return parameters_of(model.header, cls._trainer.Settings, cls._renamed, draws=cls._draws)
 
 
 def loaded(model: object) -> Ranker:

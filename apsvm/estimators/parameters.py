@@ -10,10 +10,13 @@ import typing
 from collections.abc import Mapping
 from functools import cache
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
 from apsvm._support.types import JsonDict, JsonObject
+from apsvm.models.header import Header
+from apsvm.selection.thresholds import RULE
 from apsvm.trainers.settings import Declared, Multiple, Range, Settings, declared, plain_type
 
 if typing.TYPE_CHECKING:
@@ -56,17 +59,37 @@ def _hints(kind: type[Settings]) -> Mapping[str, object]:
     return typing.get_type_hints(kind)
 
 
-def parameters_of(settings: JsonObject, kind: type[Settings], renamed: Mapping[str, str]) -> JsonDict:
-    """The parameters that a model's header tells, by name. Raises SettingsError for a value that cannot be."""
-    values = kind.from_json(settings)
-    parameter_of = {name: parameter for parameter, name in renamed.items()}
+def parameters_of(header: Header, kind: type[Settings], renamed: Mapping[str, str], *, draws: bool) -> JsonDict:
+    """The parameters that a model's header tells, by name, those of other estimators among them; ``draws``: True if a
+    seed of 0 is one. Raises SettingsError for a value that cannot be."""
+    values, parameter_of = kind.from_json(header.settings), {name: parameter for parameter, name in renamed.items()}
     told: JsonDict = {}
     for name, (_, about) in declared(kind).items():
-        if settings.get(name) is not None:
+        if header.settings.get(name) is not None:
             value = getattr(values, name)
             value = value[0] if about.path else value
             told[parameter_of.get(name, name)] = str(value) if isinstance(value, Multiple) else value
-    return told
+    if told.get("components") == 1:
+        del told["components"]  # a C that is named leaves one, as None does
+    features, threshold, edges = header.features, header.threshold, typing.cast("Any", header.details.get("edges"))
+    selection = header.selection or {}
+    is_rule = threshold is not None and threshold.held_out and threshold.rule not in (str(RULE), "probability")
+    others = {
+        "C": header.C,
+        "random_state": header.seed if header.seed or draws else None,
+        "features": features.map,
+        "scale": features.scale,
+        "pool": None if features.pool is None else ",".join(features.pool),
+        "relevant_from": header.labels.relevant_from if header.labels.kind == "threshold" else None,
+        "intercept_scaling": features.bias,
+        "fit_intercept": bool(header.details.get("fit_intercept", True)),
+        "threshold": threshold.rule if threshold is not None and is_rule else None,
+        "calibrate": None if header.calibration is None else header.calibration.method,
+        "graph": None if edges is None else [(float(low), float(high)) for low, high in edges],
+        "metric": selection.get("metric"),
+        "cv": selection.get("folds"),
+    }
+    return {**told, **{name: value for name, value in others.items() if value is not None}}
 
 
 def _converted(parameter: str, value: object, about: Declared, kind: type) -> object:

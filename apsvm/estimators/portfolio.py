@@ -22,7 +22,6 @@ from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.metrics import parse_metric
 from apsvm.metrics.evaluate import parse_metrics
 from apsvm.models.averages import headers_of
-from apsvm.models.base import Ranker
 from apsvm.models.header import Header
 from apsvm.report.words import members
 from apsvm.selection.decision import DecisionRule, HeldOutError, decide
@@ -101,12 +100,6 @@ class _Portfolio(OfQueries):
         if header.selection is not None:
             return None
         return f"{cls.__name__} takes models that cross-validation has chosen; {cls.__name__[:-2]} takes this one"
-
-    @classmethod
-    def _parameters(cls, model: Ranker) -> JsonDict:
-        selection = model.header.selection or {}
-        chosen = {"metric": selection.get("metric", "AP"), "cv": selection.get("folds", 5)}
-        return {**super()._parameters(model), **chosen}
 
     def _recall(self, header: Header) -> None:
         super()._recall(header)

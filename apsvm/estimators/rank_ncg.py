@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,6 @@ from apsvm.data.takes import Takes
 from apsvm.estimators.base import LinearEstimator
 from apsvm.estimators.kinds import RankerOfNumbers
 from apsvm.metrics.wilcoxon import WilcoxonMannWhitney
-from apsvm.models.base import Ranker
 from apsvm.models.header import Header, Json
 from apsvm.trainers.fitting import AUTO
 from apsvm.trainers.rank_ncg.settings import NAMED_GRAPHS
@@ -141,11 +139,3 @@ class RankNCG(RankerOfNumbers, LinearEstimator):
         self.objective_ = math.nan if gradient is None else gradient.value
         self.gradient_norm_ = math.nan if gradient is None else gradient.gradient_norm
         self.n_pairs_ = header.data.counts.get("pairs", 0)
-
-    @classmethod
-    def _parameters(cls, model: Ranker) -> JsonDict:
-        parameters = super()._parameters(model)
-        edges: Any = model.header.details.get("edges")
-        if edges is not None:
-            parameters["graph"] = [(float(low), float(high)) for low, high in edges]
-        return parameters

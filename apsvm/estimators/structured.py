@@ -28,7 +28,7 @@ from apsvm.models.base import Ranker
 from apsvm.models.header import Bounds, Header, Threshold
 from apsvm.selection.completion import training_scores
 from apsvm.selection.decision import DecisionRule
-from apsvm.selection.thresholds import RULE, with_f1_threshold
+from apsvm.selection.thresholds import with_f1_threshold
 from apsvm.trainers import unknown_loss
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
 from apsvm.trainers.fitting import AUTO, Fit
@@ -123,20 +123,6 @@ class _Structured(LinearEstimator):
             constant = check_number("intercept_scaling", value, Range(0.0, open_low=True))
             wanted = plan.loss.depends_on_level
         return constant if self.fit_intercept and (wanted or plan.approximates) else None
-
-    @classmethod
-    def _parameters(cls, model: Ranker) -> JsonDict:
-        header = model.header
-        parameters = super()._parameters(model)
-        if header.C is not None:
-            parameters["C"] = header.C
-        if parameters.get("components") == 1:
-            parameters["components"] = None  # to both of which a C that is named leaves one
-        bias = header.features.bias
-        if bias is not None:
-            parameters["intercept_scaling"] = bias
-        parameters["fit_intercept"] = bool(header.details.get("fit_intercept", True))
-        return parameters
 
     def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:
         details = {**header.details, "fit_intercept": bool(self.fit_intercept)}
@@ -338,16 +324,6 @@ class APSVMClassifier(TwoClasses, _Structured):
             return sample_weight
         of_rows = np.where(target.relevant, positive, negative)
         return of_rows if sample_weight is None else of_rows * np.asarray(sample_weight)
-
-    @classmethod
-    def _parameters(cls, model: Ranker) -> JsonDict:
-        parameters, header = super()._parameters(model), model.header
-        threshold = header.threshold
-        if threshold is not None and threshold.held_out and threshold.rule not in (str(RULE), "probability"):
-            parameters["threshold"] = threshold.rule
-        if header.calibration is not None:
-            parameters["calibrate"] = header.calibration.method
-        return parameters
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
