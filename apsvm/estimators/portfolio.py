@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_scalar, column_or_1d
 
 from apsvm._support.caller import warn_caller
-from apsvm._support.types import Column, JsonDict, Matrix
+from apsvm._support.types import Column, Matrix
 from apsvm.data.labels import LabelOptions, Target, of_two, ordered
 from apsvm.estimators.base import OfQueries
 from apsvm.estimators.following import logger, training
