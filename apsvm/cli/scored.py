@@ -208,17 +208,6 @@ class EvaluatedSystem:
     against_first: Mapping[str, Difference] | None = None
 
 
-def named_metrics(names: Sequence[str]) -> dict[str, Metric]:
-    """The metrics of these names, by their canonical ones; an unknown one ends the command."""
-    from apsvm.metrics import MetricError
-    from apsvm.metrics.evaluate import parse_metrics
-
-    try:
-        return parse_metrics(names)
-    except MetricError as error:
-        raise click.UsageError(str(error)) from None
-
-
 def of_data(
     metrics: dict[str, Metric], scored: Scored, ties: str, *, leave_out_undefined: bool
 ) -> list[EvaluatedSystem]:

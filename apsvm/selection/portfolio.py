@@ -75,7 +75,6 @@ class PortfolioSearch:
     ----------
     entries : all entries
     racing : entries of the current search, by grid number
-    racing_on : description of its rows
 
     Raises
     ------
@@ -112,7 +111,6 @@ class PortfolioSearch:
         queries = dataset.groups is not None
         self._own_losses = losses_of(self.metric, self.target, dataset)[1:] if queries else []
         self.racing: Sequence[Entry] = self.entries
-        self.racing_on = ""
 
     @property
     def caution(self) -> str | None:
@@ -167,7 +165,6 @@ class PortfolioSearch:
         """Screens entries on the rows ``which`` (None: all). Returns the search and the candidates that go on;
         ``is_last`` says that they go on to all rows or all folds."""
         search = self._search(entries, which, ended)
-        self.racing_on = f"{len(search.dataset):,} {self._dataset.unit}"
         folds = min(SCREENING_FOLDS, len(search.folds))
         kept = list[Candidate]()
         for number, within in ((1, range(1)), (folds, range(1, folds))):

@@ -100,7 +100,7 @@ def test_validation_keeps_the_best_epoch(cancer, write_rows, run, tmp_path):
     best = int(np.argmax(values)) + 1
     assert len(epochs) == best + 2 < 60
     assert [record["best"] for record in epochs] == [v > max(values[:i], default=-1) for i, v in enumerate(values)]
-    assert f"kept epoch {best}, ndcg {values[best - 1]:.6f} on " in done.stderr
+    assert f"kept epoch {best}, nDCG {values[best - 1]:.6f} on " in done.stderr
     header = load_model(model).header
     assert header.epochs.best == best
     assert header.epochs.validation.value == values[best - 1]

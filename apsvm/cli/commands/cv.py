@@ -28,7 +28,6 @@ from apsvm.cli.options.trainers import (
 from apsvm.cli.output.compared import Results, how_chosen
 from apsvm.cli.output.progress import Bar
 from apsvm.cli.reading import with_read_options
-from apsvm.cli.scored import named_metrics
 from apsvm.cli.shared import BAD_DATA, STOPPED_EARLY, Failure, all_given, bad_data, put, remark, say, writing
 from apsvm.data.read_options import ReadOptions
 from apsvm.selection.grids import Grid
@@ -126,6 +125,7 @@ class _Run:
     @classmethod
     def of_options(cls, data: str, read: ReadOptions, options: JsonDict) -> _Run:
         from apsvm.data.labels import LabelOptions
+        from apsvm.metrics.evaluate import parse_metrics
 
         began, named = time.monotonic(), all_given()
         tried = {"loss", "features", *(option.name for option in options_of_trainers())}
@@ -139,7 +139,7 @@ class _Run:
         training.check_outputs(options["output"], "--json", options["json"], data=data, **inputs)
         tries_all = named.isdisjoint(tried) and len(options["pool"]) < 2
         read = replace(read, threads=options["jobs"])
-        return cls(data, read, options, labels, named_metrics(options["metric"]), grids, tries_all, began)
+        return cls(data, read, options, labels, parse_metrics(options["metric"]), grids, tries_all, began)
 
     def read(self) -> Dataset:
         """The data; bags are pooled to rows here if only one pooling is tried."""
@@ -153,11 +153,13 @@ class _Run:
 
     def by_labels_of(self, dataset: Dataset) -> _Run:
         """The run with loss and metric for grades, if the rows have grades and the user named neither."""
+        from apsvm.metrics.evaluate import parse_metrics
+
         named = all_given() | ({"loss"} if self.tries_all else set())
         chosen = training.chosen_by_grades(dataset, self.labels, self.options, named)
         run = self
         if "metric" in chosen:
-            run = replace(run, metrics=named_metrics([chosen["metric"]]))
+            run = replace(run, metrics=parse_metrics([chosen["metric"]]))
         if "loss" in chosen:
             run = replace(run, grids=_grids([ChosenLoss.of(chosen["loss"])], self.options, named, self.read_options))
         return run

@@ -13,7 +13,6 @@ from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import RUN_TIES, files, options
 from apsvm.cli.output.progress import Bar
 from apsvm.cli.reading import how_to_read, read_any_model, rows_for
-from apsvm.cli.scored import named_metrics
 from apsvm.cli.shared import BAD_DATA, Failure, bad_data, put, refuse_if_given, say
 from apsvm.data.read_options import ReadOptions
 
@@ -88,7 +87,6 @@ def _check(wanted: SimpleNamespace) -> None:
         raise click.UsageError("--compare needs at least two of --model, --scores or --run")
     if wanted.ties == (RUN_TIES if wanted.qrels is None else "file"):
         raise click.UsageError(f"--ties: {RUN_TIES} is for runs, file for DATA; block and pessimistic are for both")
-    named_metrics(wanted.metrics)
 
 
 def _entries(
@@ -164,7 +162,7 @@ def _metrics(wanted: SimpleNamespace, models: Iterable[Model]) -> dict[str, Metr
     from apsvm.metrics.evaluate import parse_metrics
 
     if wanted.metrics:
-        return named_metrics(wanted.metrics)
+        return parse_metrics(wanted.metrics)
     if wanted.runs:
         return parse_metrics(RUN_METRICS)
     trained = dict.fromkeys(trained_metric(model.header.metric).name for model in models)

@@ -234,6 +234,12 @@ def _feature_maps() -> Iterable[str]:
     return FEATURE_MAPS
 
 
+def _metric(name: str) -> str:
+    from apsvm.metrics import parse_metric
+
+    return parse_metric(name).name
+
+
 def _metrics() -> Iterable[str]:
     from apsvm.metrics import METRICS
 
@@ -254,5 +260,5 @@ NAMES = Parsed("name,…", _names, "NAME,…")
 ENCODING = Parsed("name", _encoding, "NAME")
 #: The name of a feature map, in full: ``piecewise:4`` of ``piecewise``.
 FEATURES = Parsed("name", _feature_map, names=_feature_maps)
-#: The name of a metric; the code that uses it checks it.
-METRIC = Parsed("name", str, names=_metrics)
+#: The canonical name of a metric.
+METRIC = Parsed("name", _metric, names=_metrics)
