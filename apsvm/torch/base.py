@@ -32,6 +32,25 @@ class ListOptions(TypedDict, total=False):
     ignore_index: int | None
 
 
+class _Streak:
+    """Number of successive calls with a fault; below 0: calls left before the next check. Not each call is checked,
+    since a check takes a tenth of a small call, and waits for the device."""
+
+    calls = 0.0
+
+    def is_due(self) -> bool:
+        self.calls += self.calls < 0
+        return self.calls >= 0
+
+    def is_to_warn(self, has_fault: bool) -> bool:
+        """Records a checked call; True once, after ``CALLS_WATCHED`` successive ones with the fault."""
+        self.calls = self.calls + 1 if has_fault else -CALLS_WATCHED
+        if self.calls < CALLS_WATCHED:
+            return False
+        self.calls = -math.inf
+        return True
+
+
 class ListLoss(nn.Module):
     """A loss over lists of rows.
 
@@ -66,11 +85,7 @@ class ListLoss(nn.Module):
             raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, found {reduction!r}")
         self.reduction = reduction
         self.ignore_index = ignore_index
-        #: Number of successive calls without a list that counts; below 0: calls left before the next check. In a list,
-        #: since setting an attribute of a module is slow.
-        self._watched: list[float] = [0]
-        #: The same for calls with gradient 0.
-        self._still: list[float] = [0]
+        self._without_lists, self._without_gradient = _Streak(), _Streak()
 
     def forward(
         self,
@@ -131,15 +146,7 @@ class ListLoss(nn.Module):
 
     def watch(self, counts: Sequence[Tensor]) -> None:
         """Records which lists of a call counted, (b,) bool for each block; warns after many calls without any."""
-        calls = self._watched
-        calls[0] += 1
-        if calls[0] <= 0:
-            return
-        if any(any(part.tolist()) for part in counts):
-            # Not at each call: a check takes a tenth of a small call, and waits for the device.
-            calls[0] = -CALLS_WATCHED
-        elif calls[0] == CALLS_WATCHED:
-            calls[0] = -math.inf
+        if self._without_lists.is_to_warn(not any(any(part.tolist()) for part in counts)):
             warn_caller(
                 f"{type(self).__name__}: {CALLS_WATCHED} calls in a row had no list that counts, so that loss and "
                 f"gradient were 0: a list needs {self.needs}"
@@ -147,13 +154,8 @@ class ListLoss(nn.Module):
 
     def watch_gradient(self, value: Tensor, gradient: Tensor) -> None:
         """Records the gradient of a call; warns if it stays 0 with a loss above 0."""
-        calls = self._still
-        if not bool(gradient.abs().sum() <= NO_GRADIENT) or not bool((value > 0).any()):
-            calls[0] = -CALLS_WATCHED
-            return
-        calls[0] += 1
-        if calls[0] == CALLS_WATCHED:
-            calls[0] = -math.inf
+        is_still = bool(gradient.abs().sum() <= NO_GRADIENT) and bool((value > 0).any())
+        if self._without_gradient.is_to_warn(is_still):
             warn_caller(
                 f"{type(self).__name__}: the gradient of {CALLS_WATCHED} calls in a row was 0 and the loss above 0: "
                 "scores that are all equal, or far apart, teach nothing; start from other weights, or from binary "
@@ -188,16 +190,14 @@ def _evaluate(
     if in_transform(scores):
         return _by_values(loss, scores, others)[0]
     watched = scores
-    if scores.requires_grad and torch.is_grad_enabled():
-        loss._still[0] += loss._still[0] < 0
-        if loss._still[0] >= 0:
-            scores = scores.view_as(scores)
+    if scores.requires_grad and torch.is_grad_enabled() and loss._without_gradient.is_due():
+        scores = scores.view_as(scores)
     # If the lists are stored like the scores, the slopes of the reduced loss overwrite those of the lists.
     if qid is None and loss.reduction != "none" and loss.knows_slopes:
         total, counts = _by_slopes(loss, scores, others)
     else:
         total, counts = _by_values(loss, scores, others)
-    if scores.requires_grad:
+    if scores.requires_grad and loss._without_lists.is_due():
         loss.watch(counts)
     if scores is not watched:
         value = total.detach()

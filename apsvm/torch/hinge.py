@@ -70,10 +70,8 @@ class _InferredLoss(ListLoss):
         if target.dtype != torch.bool and takes_grades(self.tables.loss):
             thresholds = torch.unique(block.target[block.target > 0]).tolist()
         if len(thresholds) > 1:
-            answer = self._graded(block, as_lists(scores), thresholds)
-        else:
-            answer = infer(scores, positive, valid, self.tables, self.form)
-        return answer.spoilt_by_target(block)
+            return self._graded(block, as_lists(scores), thresholds)
+        return infer(scores, positive, valid, self.tables, self.form)
 
     def _graded(self, block: Block, scores: Tensor, thresholds: list[float]) -> Answer:
         """Σ_l v_l of the binary tasks "grade ≥ l" (``apsvm.losses.graded``), at the grades of all lists. If a list

@@ -86,7 +86,7 @@ class Block:
         """(b, n) bool."""
         return as_lists(self.rows.positive)
 
-    @property
+    @cached_property
     def has_classes(self) -> bool:
         """True if all targets are 0 or 1."""
         _, target, positive, _ = self.rows
@@ -120,10 +120,7 @@ class Block:
     @cached_property
     def finite(self) -> Tensor:
         """(b,) bool: True for lists whose counting rows have finite scores and targets."""
-        finite = self.scores.detach().isfinite()
-        if self.target.is_floating_point():
-            finite = finite & self.target.isfinite()
-        return finite.all(1)
+        return self.scores.detach().isfinite().all(1)
 
     @cached_property
     def wide_scores(self) -> Tensor:
@@ -264,7 +261,10 @@ def _block(scores: Tensor, target: Tensor, valid: Tensor | None) -> Block:
     if valid is not None:
         # By selection, since a product would keep the NaN of a row that does not count.
         scores, target = torch.where(valid, scores, 0), torch.where(valid, target, torch.zeros_like(target))
-    return Block(Rows(scores, target, target if target.dtype == torch.bool else target > 0, valid))
+    positive = target if target.dtype == torch.bool else target > 0
+    if target.is_floating_point() and not target.isfinite().all():
+        scores = scores + (target - target).to(scores.dtype)  # NaN, where it would count as a negative
+    return Block(Rows(scores, target, positive, valid))
 
 
 def as_lists(rows: Tensor) -> Tensor:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from apsvm._native import _kernels
-from apsvm.torch.lists import Block
 from apsvm.torch.tables import Tables
 
 Form: TypeAlias = Literal["hinge", "ramp"]
@@ -40,15 +39,6 @@ class Answer(NamedTuple):
     values: Tensor | NDArray[np.float64]
     counts: Tensor | NDArray[np.bool_]
     slopes: Tensor
-
-    def spoilt_by_target(self, block: Block) -> Answer:
-        """The answer, set to NaN for lists with a target that is not finite, which would otherwise count as a
-        negative."""
-        if not block.rows.target.is_floating_point() or block.has_classes:
-            return self
-        spoilt = ~block.target.isfinite().all(1)
-        slopes = self.slopes.view_as(block.scores).masked_fill(block.counted & spoilt.unsqueeze(1), torch.nan)
-        return Answer(torch.as_tensor(self.values).masked_fill(spoilt, torch.nan), self.counts, slopes)
 
 
 def infer(scores: Tensor, positive: Tensor, valid: Tensor | None, tables: Tables, form: Form) -> Answer:

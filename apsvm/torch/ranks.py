@@ -35,13 +35,12 @@ def exact_ranks(scores: Tensor, counted: Tensor | None = None) -> Tensor:
     length: Tensor | int = scores.shape[-1]
     if counted is not None:
         scores, length = torch.where(counted, scores, torch.inf), counted.sum(dim=-1, keepdim=True)
-    scores = scores.contiguous()
-    ascending = scores.sort(dim=-1).values
-    below = torch.searchsorted(ascending, scores, right=False)
-    not_above = torch.searchsorted(ascending, scores, right=True)
+    ascending, order = scores.contiguous().sort(dim=-1)
+    below, not_above = (torch.searchsorted(ascending, ascending, right=right) for right in (False, True))
     # Of e equal scores with a above: a + (e + 1)/2, where a = L − not_above and e = not_above − below.
     places = length + 0.5 - 0.5 * (below + not_above).to(compute_dtype(scores.device))
-    ranks = places / (max(length, 1) if isinstance(length, int) else length.clamp(min=1))
+    normalised = places / (max(length, 1) if isinstance(length, int) else length.clamp(min=1))
+    ranks = torch.empty_like(normalised).scatter_(-1, order, normalised)
     ranks = ranks.masked_fill(scores.isnan().any(dim=-1, keepdim=True), torch.nan)
     return (ranks if counted is None else torch.where(counted, ranks, 0.0)).to(dtype)
 

@@ -47,8 +47,7 @@ class _SoftRankLoss(ListLoss):
         rows = block.rows
         scores = rows.scores if rows.scores.dtype in READ else rows.scores.float()
         width, is_relative = (self.own_tau, True) if self.tau is None else (self.tau, False)
-        answer = soft_rank_losses(scores, rows.positive, rows.valid, width, is_relative, places, tau_rank)
-        return answer.spoilt_by_target(block)
+        return soft_rank_losses(scores, rows.positive, rows.valid, width, is_relative, places, tau_rank)
 
     def ranks_of_positives(self, block: Block) -> tuple[Tensor, Tensor, Tensor]:
         """Ranks, ranks among the positives, and a mask of positives, (b, m) each; ranks are at least 1/2."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -43,16 +42,11 @@ class Tables:
 
     def __init__(self, loss: RankingLoss) -> None:
         self.loss = loss
-        self._lock = Lock()
         self._of_size: dict[tuple[int, int], ListTables] = {}
         self._kept = 0
         self._discount = np.empty(0)
-        self._ideals: dict[int, float] = {}
         longest = loss.discount_of(LENGTHS[-1])
         self._one_discount = all(np.array_equal(loss.discount_of(n), longest[:n]) for n in LENGTHS)
-
-    def __reduce__(self) -> tuple[type[Tables], tuple[RankingLoss]]:
-        return Tables, (self.loss,)
 
     def of_lists(self, sizes: list[tuple[int, int]]) -> ListTables:
         """Tables of lists with these numbers of positives and negatives; arbitrary for lists without both.
@@ -79,40 +73,33 @@ class Tables:
         """Best DCG for ``counts`` positives, in the same shape; 0 for none. For graded losses only."""
         loss = self.loss
         assert takes_grades(loss)
-        for count in np.unique(counts).tolist():
-            if count not in self._ideals:
-                if len(self._ideals) >= KEPT:
-                    self._ideals.clear()
-                self._ideals[count] = loss.ideal(count) if count > 0 else 0.0
         distinct, which = np.unique(counts, return_inverse=True)
-        return np.array([self._ideals[count] for count in distinct.tolist()])[which].reshape(counts.shape)
+        ideals = [loss.ideal(count) if count > 0 else 0.0 for count in distinct.tolist()]
+        return np.array(ideals)[which].reshape(counts.shape)
 
     def _of_one(self, size: tuple[int, int]) -> ListTables:
         """Tables of a single list with these numbers of positives and negatives."""
-        tables = self._of_size.get(size)  # without the lock, as most calls end here
-        if tables is not None:
-            return tables
-        with self._lock:
+        tables = self._of_size.get(size)
+        if tables is None:
             n_pos, n_neg = (max(1, number) for number in size)
-            weights = self.loss.weights_of(n_pos, n_neg)
-            discount = self._discount_of(n_pos + n_neg)
-            tables = ListTables(_FIRST, weights, _FIRST, discount)
+            weights, discount = self.loss.weights_of(n_pos, n_neg), self._discount_of(n_pos + n_neg)
             numbers = weights.size + (0 if self._one_discount else discount.size)
             self._kept += numbers
             if self._kept > KEPT:
                 self._of_size.clear()
                 self._kept = numbers
-            self._of_size[size] = tables
+            tables = self._of_size[size] = ListTables(_FIRST, weights, _FIRST, discount)
         return tables
 
     def _discount_of(self, length: int) -> NDArray[np.float64]:
         """D for a list of this length; perhaps a longer array, if D does not depend on the length."""
         if not self._one_discount:
             return self.loss.discount_of(length)
-        if self._discount.size < length:
+        discount = self._discount  # another thread may replace it
+        if discount.size < length:
             # Twice as long as needed, so that growing lists do not recompute it each time.
-            self._discount = self.loss.discount_of(1 << length.bit_length())
-        return self._discount
+            discount = self._discount = self.loss.discount_of(1 << length.bit_length())
+        return discount
 
 
 def _joined(arrays: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
