@@ -10,8 +10,10 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
+from importlib import import_module
 from importlib.resources import files
+from types import ModuleType
 from typing import Any, NoReturn
 
 import torch
@@ -28,6 +30,12 @@ SHIPPED = {"neighbours": "neighbours.safetensors"}
 #: Distribution of the training lists.
 DISTRIBUTION = "sodeep-2019"
 
+#: Names of fields in the file, where they differ; types of their values in JSON.
+_KEYS = {"l1": "L1", "version": "apsvm"}
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "str": str, "int": int, "int | None": (int, type(None)), "float": (float, int, type(None)),
+    "Mapping[str, int | float]": dict,
+}  # fmt: skip
 _DIGEST = "sha256"
 _BLANK = "0" * 64
 _LENGTH_BYTES = 8
@@ -63,32 +71,20 @@ class SorterHeader:
     version: str = __version__
 
     def to_json(self) -> JsonDict:
-        quality = {name: value if value == value else None for name, value in (("L1", self.l1), ("climb", self.climb))}
-        return {
-            "kind": "sorter", "architecture": self.architecture, "arguments": dict(self.arguments),
-            "length": self.length, "trained_length": self.trained_length, "trained_longest": self.trained_longest,
-            "distribution": self.distribution, "seen": self.seen, **quality, "seed": self.seed, "apsvm": self.version,
-        }  # fmt: skip
+        values = {_KEYS.get(name, name): value for name, value in asdict(self).items()}
+        unmeasured = {name: None for name in ("L1", "climb") if values[name] != values[name]}
+        return {"kind": "sorter", **values, **unmeasured, "arguments": dict(self.arguments)}
 
     @classmethod
     def of_json(cls, content: JsonObject) -> SorterHeader:
         """Raises CheckpointError where a field is missing or of another type."""
-        whole = {name: field(content, name, int) for name in ("trained_length", "seen", "seed")}
-        quality = {name: field(content, name, (float, int, type(None))) for name in ("L1", "climb")}
-        arguments = field(content, "arguments", dict)
-        if not all(isinstance(value, int | float) for value in arguments.values()):
-            raise CheckpointError(f"its header's 'arguments' are {arguments!r}: expected numbers")
-        return cls(
-            architecture=field(content, "architecture", str),
-            arguments=arguments,
-            length=field(content, "length", (int, type(None))),
-            trained_longest=field(content, "trained_longest", (int, type(None))),
-            l1=_or_nan(quality["L1"]),
-            climb=_or_nan(quality["climb"]),
-            distribution=field(content, "distribution", str),
-            version=field(content, "apsvm", str),
-            **whole,
-        )
+        types = {one.name: _TYPES[str(one.type)] for one in fields(cls)}
+        values = {name: _field(content, _KEYS.get(name, name), of_name) for name, of_name in types.items()}
+        if not all(isinstance(value, int | float) for value in values["arguments"].values()):
+            raise CheckpointError(f"its header's 'arguments' are {values['arguments']!r}: expected numbers")
+        for name in ("l1", "climb"):
+            values[name] = torch.nan if values[name] is None else float(values[name])
+        return cls(**values)
 
 
 @dataclass(frozen=True)
@@ -114,7 +110,7 @@ def load_sorter(name: str | os.PathLike[str]) -> Sorter:
     """
     text = os.fspath(name)
     if text in SHIPPED:
-        return find_checkpoint(text).sorter
+        return sorter_of_bytes((files("apsvm.torch") / "sorters" / SHIPPED[text]).read_bytes(), text).sorter
     try:
         form = SORTERS.spelled(text).form
     except UnknownNameError as error:
@@ -124,14 +120,6 @@ def load_sorter(name: str | os.PathLike[str]) -> Sorter:
     if SORTERS[form].trained:
         raise SorterError(f"sorter {text!r} must be trained first (scripts/reproduce/sodeep.py --train): name its file")
     return make_sorter(text).freeze()
-
-
-def find_checkpoint(name: str | os.PathLike[str]) -> Checkpoint:
-    """Same as ``read_checkpoint``, except that names such as ``"neighbours"`` stand for checkpoints in the package."""
-    text = os.fspath(name)
-    if text not in SHIPPED:
-        return read_checkpoint(text)
-    return sorter_of_bytes((files("apsvm.torch") / "sorters" / SHIPPED[text]).read_bytes(), text)
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
@@ -147,10 +135,10 @@ def write_checkpoint(path: str | os.PathLike[str], sorter: Sorter, header: Sorte
 def sorter_of_bytes(content: bytes, name: str) -> Checkpoint:
     """The sorter in a file's content; ``name`` is for messages. Raises CheckpointError."""
     try:
-        fields, tensors = unsealed(content)
-        if fields.get("kind") != "sorter":
-            raise CheckpointError(f"it holds no sorter but {fields.get('kind')!r}")
-        header = SorterHeader.of_json(fields)
+        parsed, tensors = unsealed(content)
+        if parsed.get("kind") != "sorter":
+            raise CheckpointError(f"it holds no sorter but {parsed.get('kind')!r}")
+        header = SorterHeader.of_json(parsed)
         sorter = _rebuilt(header, tensors).freeze()
         sorter.climb = header.climb
         return Checkpoint(sorter, header)
@@ -167,12 +155,6 @@ def _rebuilt(header: SorterHeader, tensors: Mapping[str, Tensor]) -> Sorter:
             sorter = SORTERS[header.architecture](header.length, **header.arguments)
     except (SorterError, TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise CheckpointError(f"its header makes no sorter: {error}") from None
-    fill(sorter, tensors)
-    return sorter
-
-
-def fill(sorter: Sorter, tensors: Mapping[str, Tensor]) -> None:
-    """Sets the sorter's parameters and buffers. Raises CheckpointError unless names, shapes and types match."""
     expected = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in sorter.state_dict().items()}
     present = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in tensors.items()}
     if expected != present:
@@ -181,25 +163,22 @@ def fill(sorter: Sorter, tensors: Mapping[str, Tensor]) -> None:
             f"tensor {odd[0]!r} is not as its header says: expected {expected.get(odd[0])}, found {present.get(odd[0])}"
         )
     sorter.load_state_dict(dict(tensors), assign=True)
+    return sorter
 
 
 def sealed(header: JsonObject, tensors: Mapping[str, Tensor]) -> bytes:
     """Content of a file; equal headers and tensors give equal bytes."""
-    require_safetensors()
-    from safetensors.torch import save
-
     text = json.dumps({**header, _DIGEST: _BLANK}, allow_nan=False, sort_keys=True)
     arrays = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    content: bytes = save(arrays, metadata={"header": text})
+    content: bytes = _safetensors().save(arrays, metadata={"header": text})
     digest = hashlib.sha256(content).hexdigest()
     return content.replace(_BLANK.encode(), digest.encode(), 1)
 
 
 def unsealed(content: bytes) -> tuple[JsonDict, dict[str, Tensor]]:
     """The header, without its digest, and the tensors. Raises CheckpointError."""
-    require_safetensors()
+    load = _safetensors().load
     from safetensors import SafetensorError
-    from safetensors.torch import load
 
     header = _checked(content)
     try:
@@ -208,10 +187,10 @@ def unsealed(content: bytes) -> tuple[JsonDict, dict[str, Tensor]]:
         raise CheckpointError(f"not a file of safetensors: {error}") from None
 
 
-def require_safetensors() -> None:
-    """Raises an ImportError that names the extra if safetensors is missing; the losses do not need it."""
+def _safetensors() -> ModuleType:
+    """Its module for torch; raises an ImportError that names the extra if it is missing. The losses do not need it."""
     try:
-        import safetensors  # noqa: F401
+        return import_module("safetensors.torch")
     except ModuleNotFoundError as error:
         raise ImportError("sorters need safetensors: pip install 'apsvm[torch]'") from error
 
@@ -235,18 +214,14 @@ def _checked(content: bytes) -> JsonDict:
     return header
 
 
-def field(content: JsonObject, key: str, types: type | tuple[type, ...]) -> Any:
-    """A field of a header. Raises CheckpointError if it is missing or of another type; a bool does not count as int."""
+def _field(content: JsonObject, key: str, types: type | tuple[type, ...]) -> Any:
+    """A field of a header; a bool does not count as int."""
     if key not in content:
         raise CheckpointError(f"its header lacks {key!r}")
     value = content[key]
     if not isinstance(value, types) or isinstance(value, bool):
         raise CheckpointError(f"its header's {key!r} is {value!r}")
     return value
-
-
-def _or_nan(value: float | None) -> float:
-    return torch.nan if value is None else float(value)
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -22,8 +22,11 @@ class Sorter(nn.Module):
     ----------
     length : int, optional
         Length L of its lists; None: any.
-    climb
+    climb : float
         Spearman correlation that its gradient reaches (``quality``), from its file; NaN if not measured.
+    is_untrained : bool
+        True if the parameters are probably the initial ones: no ``SorterTraining`` took a step, and no caller loaded a
+        state or froze the sorter.
     """
 
     #: Name in the registry, without a parameter.
@@ -45,32 +48,19 @@ class Sorter(nn.Module):
             raise SorterError(f"sorter {self.architecture!r} takes lists of one length: give it")
         self.length = length if self.fixed_length else None
         self.climb = torch.nan
+        self.is_untrained = self.trained
         self._is_frozen = False
-        self._has_learned = False
-
-    @property
-    def is_untrained(self) -> bool:
-        """True if the parameters are probably still the initial ones: no ``SorterTraining`` took a step, and no caller
-        loaded a state or froze the sorter."""
-        return self.trained and not (self._has_learned or self._is_frozen)
-
-    def mark_trained(self) -> None:
-        """Marks the parameters as trained."""
-        self._has_learned = True
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """Same as ``Module.load_state_dict``; marks the sorter as trained."""
-        result = super().load_state_dict(state_dict, strict, assign)
-        self.mark_trained()
-        return result
+        """Same as ``Module.load_state_dict``; the sorter counts as trained."""
+        self.is_untrained = False
+        return super().load_state_dict(state_dict, strict, assign)
 
     def freeze(self) -> Self:
         """Freezes the sorter for evaluation: batch normalisation uses its statistics even after ``train()``, and the
         parameters have no gradient. Scores still have one."""
-        self._is_frozen = True
-        self.requires_grad_(False)
-        self.eval()
-        return self
+        self._is_frozen, self.is_untrained = True, False
+        return self.requires_grad_(False).eval()
 
     def train(self, mode: bool = True) -> Self:
         super().train(mode and not self._is_frozen)

@@ -75,7 +75,7 @@ class LSTMSorter(Sorter):
         if not self.project.weight.is_meta:
             with torch.no_grad():
                 self._begin(self.length)
-            self.mark_trained()  # useful without training
+            self.is_untrained = False  # useful without training
 
     def _begin(self, length: int) -> None:
         """Sets the initial parameters; see the module."""

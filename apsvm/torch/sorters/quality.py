@@ -8,14 +8,14 @@ has a small L1 and a low climb.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from apsvm.torch.ranks import exact_ranks
-from apsvm.torch.score_lists import KINDS, draw_lists, seeded
+from apsvm.torch.score_lists import draw_lists, seeded
 
 #: A function of (B, L) scores to (B, L) ranks, with a gradient: a ``Sorter`` or any other.
 AnySorter = Callable[[Tensor], Tensor]
@@ -35,7 +35,6 @@ class SorterQuality:
     length : L
     lists : number of generated lists for L1
     l1 : mean absolute error of a normalised rank
-    l1_by_kind : the same by kind of list (``score_lists.KINDS``); NaN for kinds not drawn
     climb : Spearman correlation after the climb, −1 to 1
     milliseconds : wall-clock time of forward and backward pass for each list, in batches of 32
     """
@@ -43,7 +42,6 @@ class SorterQuality:
     length: int
     lists: int
     l1: float
-    l1_by_kind: Mapping[str, float]
     climb: float
     milliseconds: float
 
@@ -62,18 +60,15 @@ def judge_sorter(
     ``climb_steps`` other than 100 are for quick checks; such figures are not comparable.
     """
     steps = STEPS if climb_steps is None else climb_steps
-    errors = torch.zeros(len(KINDS), dtype=torch.float64)  # sums by kind
-    counts = torch.zeros(len(KINDS), dtype=torch.float64)
+    total = 0.0
     rows = max(1, SCORES_AT_ONCE // length)
     for first in range(0, lists, rows):
-        scores, kinds = draw_lists(seeded("judging", seed, first), min(rows, lists - first), length)
+        scores, _ = draw_lists(seeded("judging", seed, first), min(rows, lists - first), length)
         with torch.no_grad():
-            error = (sorter(scores.to(device)).double().cpu() - exact_ranks(scores.double())).abs().mean(dim=1)
-        errors.index_add_(0, kinds, error)
-        counts += kinds.bincount(minlength=len(KINDS))
-    by_kind = dict(zip(KINDS, (errors / counts).tolist(), strict=True))
+            error = (sorter(scores.to(device)).double().cpu() - exact_ranks(scores.double())).abs()
+        total += float(error.mean(dim=1).sum())
     climb, seconds = _climb(sorter, length, seed, device, steps)
-    return SorterQuality(length, lists, float(errors.sum()) / lists, by_kind, climb, 1e3 * seconds / (CLIMBS * steps))
+    return SorterQuality(length, lists, total / lists, climb, 1e3 * seconds / (CLIMBS * steps))
 
 
 def climb_caution(climb: float) -> str | None:

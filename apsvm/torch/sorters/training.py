@@ -80,18 +80,14 @@ class SorterSettings:
 class SorterProgress:
     """Progress of a training.
 
-    number : number of this report in this run, from 1
     steps, seen : number of steps and of lists so far
     l1 : mean L1 of the lists since the last report
-    learning_rate : step length of the next step
     seconds : since this run began
     """
 
-    number: int
     steps: int
     seen: int
     l1: float
-    learning_rate: float
     seconds: float
 
 
@@ -144,7 +140,7 @@ class SorterTraining:
         error.backward()
         nn.utils.clip_grad_norm_(self.sorter.parameters(), LONGEST_GRADIENT)
         self._optimizer.step()
-        self.sorter.mark_trained()
+        self.sorter.is_untrained = False
         self.steps += 1
         return l1.detach()
 
@@ -164,7 +160,7 @@ class SorterTraining:
         """
         began = time.monotonic()
         errors: list[Tensor] = []
-        lines, reported = 0, 0.0
+        reported = 0.0
         state = ""
         self.sorter.train()
         while not state:
@@ -174,8 +170,10 @@ class SorterTraining:
             elif should_stop():
                 state = "interrupted"
             if errors and (state or len(errors) >= STEPS_A_LINE or seconds - reported >= SECONDS_A_LINE):
-                lines += 1
-                progress(self._progress(lines, errors, seconds))
+                l1 = float(torch.stack(errors).double().mean())
+                if not l1 < float("inf"):
+                    raise FloatingPointError(f"L1 is {l1} after {self.steps} steps: a smaller learning rate may help")
+                progress(SorterProgress(self.steps, self.seen, l1, seconds))
                 errors, reported = [], seconds
             if not state:
                 errors.append(self.step())
@@ -194,9 +192,3 @@ class SorterTraining:
             climb=climb,
             seed=self.settings.seed,
         )
-
-    def _progress(self, number: int, errors: list[Tensor], seconds: float) -> SorterProgress:
-        l1 = float(torch.stack(errors).double().mean())
-        if not l1 < float("inf"):
-            raise FloatingPointError(f"L1 is {l1} after {self.steps} steps: a smaller learning rate may help")
-        return SorterProgress(number, self.steps, self.seen, l1, self.learning_rate, seconds)
