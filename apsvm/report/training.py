@@ -151,7 +151,7 @@ def how_trained(run: Run) -> Markup:
     content: list[object] = []
     if len(headers) == 1:
         header = headers[0][1]
-        said = (*words.certificate(header), *chosen(header, header.metric), *header.cautions)
+        said = (*words.certificate(header), *words.members(header), *chosen(header, header.metric), *header.cautions)
         content += [element("p", text) for text in said]
     else:
         content.append(_endings(headers))
