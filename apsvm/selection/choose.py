@@ -10,8 +10,8 @@ positives, two thirds as many in the test part) it contained the test AP in 92 %
 average; a bootstrap contained it in 62 %. In 160 runs of ``apsvm cv`` the
 estimate was above test AP by .003, .009, −.004 and −.003 with below 20, below 50, below 200 and more positives, with
 standard errors of .005 to .026. Without subtracting the optimism of the choice it was .043 and .038 too high below 20
-and 50 positives. In ``apsvm train`` it is .025 and .007 too high with 15 and 30 positives of 73 tables of R, and .046
-and .023 without subtracting it.
+and 50 positives. In ``apsvm train`` it is .023 too high with 15 positives of 73 tables of R, and .004
+too low with 30; .046 and .023 too high without subtracting it.
 """
 
 from __future__ import annotations
