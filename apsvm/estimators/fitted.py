@@ -144,7 +144,7 @@ class Estimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         NotFiniteError
             (a ValueError) feature values too large for the objective to be finite.
         """
-        with named_as_parameters(self._names()):
+        with named_as_parameters({setting: parameter for parameter, setting in self._renamed.items()}):
             return self._fit(X, y, qid, sample_weight, bags)
 
     def score(
@@ -314,10 +314,6 @@ class Estimator(Common, BaseEstimator):  # type: ignore[misc]  # scikit-learn ha
         self.coef_, self.intercept_ = coef, intercept
 
     # Methods that all classes share.
-
-    def _names(self) -> dict[str, str]:
-        """Setting → parameter, where their names differ."""
-        return {setting: parameter for parameter, setting in self._renamed.items()}
 
     def _threads(self) -> int:
         """Number of threads from the parameter ``n_jobs``, checked."""
