@@ -56,7 +56,7 @@ def usage_message(error: click.ClickException) -> str:
         flags = [flag for one in error.ctx.command.params for flag in one.opts]
         return f"no option {error.option_name} here{meant(error.option_name, flags)}"
     if isinstance(error, click.MissingParameter) and error.ctx is not None:
-        return f"{error.format_message()} {error.ctx.get_usage()}"
+        return " ".join(f"{error.format_message()} {error.ctx.get_usage()}".split())
     if isinstance(error, click.BadParameter) and error.param is not None and error.param.name == "objective":
         for objective, loss in OBJECTIVES.items():  # RankNCG has an option of this name
             if error.message.startswith(f"'{objective}'"):

@@ -145,6 +145,8 @@ class AverageOfMaps:
         silent = Watch(progress=watch.progress, should_stop=watch.should_stop)
         second = next(replace(self.rules, completion=spent).outcomes(silent), None) if first.as_asked else None
         both = None if second is None or not second.as_asked else self._averaged(first, second)
+        if both is None:
+            watch.remark("features: columns alone, as the training on rules did not end in a ranker to average with")
         yield first if both is None else both
 
     def _averaged(self, first: Outcome, second: Outcome) -> Outcome | None:
