@@ -25,14 +25,17 @@ def cli(registered, monkeypatch):
     """The command line as it is imported when the line is there."""
     import apsvm
 
+    previous = sys.modules.get("apsvm.cli")
     for name in [name for name in sys.modules if name == "apsvm.cli" or name.startswith("apsvm.cli.")]:
         monkeypatch.delitem(sys.modules, name)
     fresh = importlib.import_module("apsvm.cli")
     yield fresh
     for name in [name for name in sys.modules if name == "apsvm.cli" or name.startswith("apsvm.cli.")]:
         del sys.modules[name]
-    if hasattr(apsvm, "cli"):
-        del apsvm.cli  # what is imported next is what was here before
+    if previous is not None:
+        apsvm.cli = previous
+    else:
+        del apsvm.cli  # it is imported anew
 
 
 @pytest.fixture
