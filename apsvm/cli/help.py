@@ -47,7 +47,9 @@ def meant(option: str, options: Sequence[str]) -> str:
     name = option.lstrip("-").replace("-", "_")
     ours = next((ours for names, ours in WORDS.items() if name in names.split(", ")), None)
     near = difflib.get_close_matches(option, options, n=1)
-    return f"; instead: {ours}" if ours else f": did you mean {near[0]}?" if near else ""
+    if ours is not None:
+        return f": {ours.removeprefix('nothing: ')}" if ours.startswith("nothing: ") else f"; instead: {ours}"
+    return f": did you mean {near[0]}?" if near else ""
 
 
 def usage_message(error: click.ClickException) -> str:
