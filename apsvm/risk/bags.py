@@ -13,7 +13,7 @@ Scores are those of the instances, linear in w, so that line searches work as fo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,8 @@ from apsvm.data.bags import rows_of_runs
 from apsvm.data.row_operator import ScoredRows
 from apsvm.losses.base import Loss
 from apsvm.oracles.base import AnyOracle
-from apsvm.oracles.by_score import ranking_by_score
 from apsvm.oracles.layout import lay_out
-from apsvm.risk.rankings import Account, NoLoss, Risk, bind_risk
+from apsvm.risk.rankings import Risk, bind_risk
 from apsvm.solvers.score_space import Majoriser, Tangent
 
 
@@ -103,10 +102,6 @@ class BagRisk(Risk):
         else:
             slopes[rows] = of_bags
 
-    def by_score(self) -> Risk:
-        order = ranking_by_score(self.layout, threads=self.rows.threads)
-        return replace(self, loss=NoLoss(), _most_violated=order, _counts_ranks=False, _account=Account())
-
     @property
     def convex(self) -> BagRisk:
         """The risk with held instances of the positives."""
@@ -169,20 +164,6 @@ def make_bag_risk(
     if counting.size < offsets.size - 1:
         which, offsets = rows_of_runs(offsets, counting)
         rows, members = rows.select(which), np.searchsorted(counting, members)
-    queries = layout.queries
-    maxima = BagMaxima(offsets, members, queries.positive, rows.threads)
-    plain = bind_risk(rows, layout, loss, oracle, count_ranks=count_ranks)
-    return BagRisk(
-        rows=rows,
-        loss=loss,
-        oracle=oracle,
-        n_pos=int(of_queries.queries.n_pos.sum()),
-        n_neg=int(of_queries.queries.n_neg.sum()),
-        queries=of_queries.queries.n_pos.size,
-        queries_skipped=plain.queries_skipped,
-        n_scores=len(rows),
-        layout=queries,
-        _most_violated=plain._most_violated,
-        _counts_ranks=plain._counts_ranks,
-        maxima=maxima,
-    )
+    maxima = BagMaxima(offsets, members, layout.queries.positive, rows.threads)
+    risk = bind_risk(rows, layout, loss, oracle, counted=of_queries.queries, count_ranks=count_ranks)
+    return BagRisk(**{one.name: getattr(risk, one.name) for one in fields(risk)}, maxima=maxima)

@@ -19,7 +19,6 @@ An evaluation is a pass through the layers above and an oracle call; O(rows · w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -66,13 +65,7 @@ def make_risk_of_scores(
     ``risk.make_risk``."""
     layout = lay_out(loss, relevant, groups=groups, costs=costs, query_weights=query_weights, grades=grades)
     apart = layout.levels_apart()
-    queries = layout.queries
-    risk = replace(
-        bind_risk(rows.select(apart.members), apart, loss, oracle),
-        n_pos=int(queries.n_pos.sum()),
-        n_neg=int(queries.n_neg.sum()),
-        queries=queries.n_pos.size,
-    )
+    risk = bind_risk(rows.select(apart.members), apart, loss, oracle, counted=layout.queries)
     return RiskOfScores(risk, apart.members, apart.queries.positive)
 
 

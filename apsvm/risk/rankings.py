@@ -9,7 +9,7 @@ count and orders them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,8 @@ from apsvm.oracles import ranking
 from apsvm.oracles.base import AnyOracle, QueriesOracle
 from apsvm.oracles.by_score import ranking_by_score
 from apsvm.oracles.layout import Layout, Queries, lay_out
-from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
+from apsvm.risk.of_rows import FunctionOfRows
+from apsvm.solvers.score_space import Tangent
 
 
 class OracleCall(NamedTuple):
@@ -103,7 +104,7 @@ class NoLoss(RankingLoss):
 
 
 @dataclass(slots=True)
-class Risk(ScoreFunction[NDArray[np.float64]]):
+class Risk(FunctionOfRows):
     """See the module; ``scores``, ``tangent`` and ``combine`` are its three stages. Score vectors are arrays (m,) in
     the risk's own order of rows: query by query, positives first.
 
@@ -112,9 +113,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
     rows : the m rows that count, in that order
     n_pos, n_neg, queries : int, positives, negatives and queries among them
     queries_skipped : int, queries left out because they have no positive or no negative
-    n_scores : m
     layout : the layout of the rows
-    vectors : the operations on their scores
     """
 
     rows: ScoredRows
@@ -124,24 +123,14 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
     n_neg: int
     queries: int
     queries_skipped: int
-    n_scores: int = field()  # a plain annotation would take the protocol's property as default
     layout: Queries = field(repr=False)
     _most_violated: QueriesOracle = field(repr=False)
     _counts_ranks: bool = False
     _account: Account = field(default_factory=Account, repr=False)
-    vectors: ArrayVectors = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self.vectors = ArrayVectors(self.n_scores)
 
     @property
-    def lower_bound(self) -> float:
-        """0, the value of R = R*."""
-        return 0.0
-
-    def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        with self._account.spans["scores"]:
-            return self.rows.scores(w, out)
+    def _spans(self) -> Spans:
+        return self._account.spans
 
     def tangent(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
         """The risk at ``scores`` and its offset Δ; overwrites ``slopes`` with the row weights c."""
@@ -158,10 +147,6 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
     def _rank_counts(self, c: NDArray[np.float64]) -> list[tuple[int, int]]:
         return ranking.rank_counts(ranking.ranks(c[self.n_pos :], self.n_pos))
 
-    def combine(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
-        with self._account.spans["gradient"]:
-            return self.rows.combine(slopes)
-
     def __call__(self, w: NDArray[np.float64]) -> CuttingPlane:
         """The risk and its plane at w (dimension,) float64."""
         slopes = np.empty(self.n_scores)
@@ -177,18 +162,8 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
         """The same queries ranked by score instead of the most violated ranking: the hinge of Δ = 0.
 
         Its value is max_R w·Ψ(R) − w·Ψ(R*) ≥ 0, by which the structured hinge exceeds the tighter bound."""
-        return Risk(
-            rows=self.rows,
-            loss=NoLoss(),
-            oracle=self.oracle,
-            n_pos=self.n_pos,
-            n_neg=self.n_neg,
-            queries=self.queries,
-            queries_skipped=self.queries_skipped,
-            n_scores=self.n_scores,
-            layout=self.layout,
-            _most_violated=ranking_by_score(self.layout, threads=self.rows.threads),
-        )
+        order = ranking_by_score(self.layout, threads=self.rows.threads)
+        return replace(self, loss=NoLoss(), _most_violated=order, _counts_ranks=False, _account=Account())
 
     def less(self, by_score: Risk, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> float:
         """Excess of this risk over ``by_score`` at ``scores``; overwrites ``slopes`` with the difference of row
@@ -235,23 +210,33 @@ def make_risk(
     return bind_risk(rows.select(layout.members), layout, loss, oracle, count_ranks=count_ranks)
 
 
-def bind_risk(rows: ScoredRows, layout: Layout, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> Risk:
-    """Risk of ``rows`` ordered as in ``layout.queries``; other arguments as for ``make_risk``."""
+def bind_risk(
+    rows: ScoredRows,
+    layout: Layout,
+    loss: Loss,
+    oracle: AnyOracle,
+    *,
+    counted: Queries | None = None,
+    count_ranks: bool = False,
+) -> Risk:
+    """Risk of ``rows`` ordered as in ``layout.queries``; other arguments as for ``make_risk``.
+
+    counted : the queries that the risk reports; None: those of the layout
+    """
     queries = layout.queries
-    n_queries = queries.n_pos.size
+    counted = queries if counted is None else counted
     count_ranks = count_ranks and loss.over_rankings
-    if count_ranks and (n_queries > 1 or queries.levels is not None):
-        content = f"{n_queries} queries" if queries.levels is None else "grades"
+    if count_ranks and (queries.n_pos.size > 1 or queries.levels is not None):
+        content = f"{queries.n_pos.size} queries" if queries.levels is None else "grades"
         raise ValueError(f"counting ranks needs one ranking of two classes, found {content}")
     return Risk(
         rows=rows,
         loss=loss,
         oracle=oracle,
-        n_pos=int(queries.n_pos.sum()),
-        n_neg=int(queries.n_neg.sum()),
-        queries=n_queries,
+        n_pos=int(counted.n_pos.sum()),
+        n_neg=int(counted.n_neg.sum()),
+        queries=counted.n_pos.size,
         queries_skipped=layout.queries_skipped,
-        n_scores=layout.members.size,
         layout=queries,
         _most_violated=oracle.bind_queries(loss, queries, threads=rows.threads),
         _counts_ranks=count_ranks,

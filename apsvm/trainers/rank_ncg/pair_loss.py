@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from apsvm._native import _kernels
 from apsvm._support.clock import Spans
 from apsvm.data.row_operator import RowOperator
-from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
+from apsvm.risk.of_rows import FunctionOfRows
+from apsvm.solvers.score_space import Tangent
 from apsvm.trainers.rank_ncg.preferences import Classes, PreferenceGraph
 
 #: r_x of the Fourier series: half the width of a cell.
@@ -48,7 +49,7 @@ def fourier_setting(
 
 
 @dataclass(slots=True, eq=False)
-class PairLoss(ScoreFunction[NDArray[np.float64]]):
+class PairLoss(FunctionOfRows):
     """See the module; made by ``make_pair_loss``.
 
     Attributes
@@ -66,32 +67,11 @@ class PairLoss(ScoreFunction[NDArray[np.float64]]):
     _sums: _kernels.PairSums = field(repr=False)
     _spans: Spans = field(default_factory=Spans, repr=False)
 
-    @property
-    def n_scores(self) -> int:
-        return len(self.rows)
-
-    @property
-    def vectors(self) -> ArrayVectors:
-        return ArrayVectors(self.n_scores)
-
-    @property
-    def lower_bound(self) -> float:
-        """0: ℓ is positive."""
-        return 0.0
-
-    def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        with self._spans["scores"]:
-            return self.rows.scores(w, out)
-
     def slopes(self, scores: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         self._sum(scores, out, with_loss=False)
 
     def tangent(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
         return Tangent(self._sum(scores, slopes, with_loss=True))
-
-    def combine(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
-        with self._spans["gradient"]:
-            return self.rows.combine(slopes)
 
     def spans(self) -> Spans:
         """Time spent since the last call on scores, sums and gradient."""

@@ -13,15 +13,17 @@ Negatives beyond a few thousand for each positive are sampled, which shifts all 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.clock import Spans
 from apsvm.data.row_operator import RowOperator
 from apsvm.data.rows import Rows
+from apsvm.risk.of_rows import FunctionOfRows
 from apsvm.solvers import quasi_newton
-from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
+from apsvm.solvers.score_space import ScoreFunction, Tangent
 from apsvm.trainers.base import TrainingSet
 from apsvm.trainers.structured_svm.descent import at_its_best_length, curvature_of
 from apsvm.trainers.structured_svm.stage import StageReport
@@ -143,34 +145,17 @@ def _k_means(
 
 
 @dataclass(slots=True)
-class _LogisticLoss(ScoreFunction[NDArray[np.float64]]):
+class _LogisticLoss(FunctionOfRows):
     """mean of log(1 + exp(−y·s)); ``signs``: (m,) float64, y = ±1."""
 
     rows: RowOperator
     signs: NDArray[np.float64]
-
-    @property
-    def n_scores(self) -> int:
-        return len(self.rows)
-
-    @property
-    def vectors(self) -> ArrayVectors:
-        return ArrayVectors(self.n_scores)
-
-    @property
-    def lower_bound(self) -> float:
-        return 0.0
-
-    def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        return self.rows.scores(w, out)
+    _spans: Spans = field(default_factory=Spans)
 
     def tangent(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
         margins = self.signs * scores
         np.divide(-self.signs, self.n_scores * (1.0 + np.exp(np.minimum(margins, 700.0))), out=slopes)
         return Tangent(float(np.logaddexp(0.0, -margins).mean()))
-
-    def combine(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.rows.combine(slopes)
 
 
 class _Beginning:
