@@ -11,7 +11,7 @@ import pytest
 from apsvm.metrics import parse_metric
 from apsvm.report.drawing import drawn
 from apsvm.report.pictures.shapes import Shape, Shapes
-from apsvm.report.pictures.top_of_list import TopOfList, precisions_at
+from apsvm.report.pictures.top_of_list import precisions_at
 
 
 @pytest.mark.slow
@@ -50,9 +50,3 @@ def test_precisions_are_those_of_the_metric(rng):
     for k in (ends + 1).tolist():
         assert precisions[k - 1] == pytest.approx(relevant[order[:k]].mean())
     assert precisions[4] == pytest.approx(parse_metric("P@5")(scores, relevant))
-
-
-def test_the_top_of_lists_is_drawn(rng):
-    pytest.importorskip("matplotlib")
-    for n in (1, 50):
-        assert b"rows from the top" in TopOfList(rng.normal(size=n), np.arange(n) % 3 == 0).render("svg")

@@ -247,19 +247,6 @@ def test_a_large_heat_map_is_thinned_out():
     assert (pixels == np.repeat([1, 2], 800)).all()
 
 
-@pytest.mark.parametrize(
-    ("records", "message"),
-    [
-        (LOG, "no oracle record"),
-        ([oracle(1)], "--log-ranks"),
-        ([oracle(1, [[1, 4]], **{"class": 0.0}), oracle(1, [[1, 4]], **{"class": 1.0})], "2 classes"),
-    ],
-)
-def test_a_heat_map_of_nothing(records, message):
-    with pytest.raises(PictureError, match=message):
-        Heatmap.of_log(records)
-
-
 def lines(panel):
     return {line.name: (list(line.steps), list(line.values)) for line in panel.lines}
 
