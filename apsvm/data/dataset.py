@@ -303,11 +303,10 @@ class Dataset:
         if labels.size <= _MOST_LABELS or not (are_fractions or 2 * labels.size > len(self)):
             return
         some = ", ".join(map(self.shown_label, labels[:3]))
-        which = "are these" if self.table is None else f"is {self.table.columns.label!r}"
-        raise DataError(
-            f"{self.source}: {labels.size:,} different labels, {some} …: {which} the label"
-            f"{'s' if self.table is None else ''}?{advice(' (--label-column names another)')}"
-        )
+        which = "are these the labels?"
+        if self.table is not None:
+            which = f"is {self.table.columns.label!r} the label?{advice(' (--label-column names another)')}"
+        raise DataError(f"{self.source}: {labels.size:,} different labels, {some} …: {which}")
 
     def _listed(self, labels: NDArray[np.float64]) -> str:
         text = ", ".join(self.shown_label(label) for label in labels[:_MOST_LABELS_SHOWN])

@@ -14,13 +14,7 @@ import click
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import files, options
 from apsvm.cli.output.progress import Bar
-from apsvm.cli.reading import (
-    features_wanted,
-    how_to_read_anew,
-    queries_beside,
-    read_any_model,
-    read_rows,
-)
+from apsvm.cli.reading import features_wanted, how_to_read_anew, queries_beside, read_any_model, read_rows
 from apsvm.cli.shared import reading, refuse_same_file, remark, say, writing
 from apsvm.data.file_patterns import parts_of
 from apsvm.data.read_options import UNSAID, ReadOptions

@@ -14,14 +14,7 @@ from apsvm.cli.options.parameters import Number
 from apsvm.cli.options.table import FILE, files, options
 from apsvm.cli.reading import how_to_read, one_linear_ranker, read_any_model
 from apsvm.cli.scored import Scored, score_data
-from apsvm.cli.shared import (
-    BAD_DATA,
-    Failure,
-    bad_data,
-    reading,
-    say,
-    writing,
-)
+from apsvm.cli.shared import BAD_DATA, Failure, bad_data, reading, say, writing
 from apsvm.cli.training import check_output
 from apsvm.data.read_options import ReadOptions
 

@@ -15,15 +15,7 @@ from apsvm.cli.options.table import files, options
 from apsvm.cli.output.progress import Bar
 from apsvm.cli.output.records import LOG
 from apsvm.cli.reading import how_to_read, read_any_model, rows_for
-from apsvm.cli.shared import (
-    BAD_DATA,
-    NO_INPUT,
-    Failure,
-    bad_data,
-    refuse_same_file,
-    remark,
-    writing,
-)
+from apsvm.cli.shared import BAD_DATA, NO_INPUT, Failure, bad_data, refuse_same_file, remark, writing
 from apsvm.cli.training import check_output
 from apsvm.data.read_options import ReadOptions
 
