@@ -116,9 +116,9 @@ def _index_of(schema: Any) -> list[str]:
     """The columns that were the index of a data frame, as pandas notes it in the file."""
     try:
         noted = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
-    except (ValueError, AttributeError):
+        return [name for name in noted if isinstance(name, str)]
+    except (ValueError, AttributeError, TypeError, RecursionError):
         return []
-    return [name for name in noted if isinstance(name, str)]
 
 
 def _columns_of_json(stream: BinaryIO, name: str, encoding: str) -> dict[str, Any]:

@@ -467,10 +467,10 @@ def refuse_title(are_filled: Sequence[Sequence[bool]], place: str, first: int) -
         )
 
 
-def different_names(names: Sequence[str], source: str) -> Sequence[str]:
+def different_names(names: Sequence[str], source: str, hint: str = "") -> Sequence[str]:
     """The names, if no two columns have the same. Raises DataError."""
     twice = sorted(column for column, times in Counter(names).items() if times > 1)
     if twice:
         found = ", ".join(twice[:8])
-        raise DataError(f"{source}: expected different names of columns, found more than once: {found}")
+        raise DataError(f"{source}: expected different names of columns, found more than once: {found}{hint}")
     return names

@@ -12,19 +12,26 @@ import hashlib
 import io
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
-from threading import Lock
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.cells import MISSING_WORDS, Cells, Places, Table, array_of_floats, floats_of, refuse_title, shown
+from apsvm.data.tables.cells import (
+    MISSING_WORDS,
+    Cells,
+    Places,
+    Table,
+    array_of_floats,
+    different_names,
+    floats_of,
+    refuse_title,
+    shown,
+)
 from apsvm.data.tables.kinds import SEPARATORS
 from apsvm.data.text import BlockStream, text_blocks
 
@@ -52,8 +59,8 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 _ROWS = 1 << 14
 
-#: Held while csv.field_size_limit is another.
-_LIMIT = Lock()
+#: The csv module reads fields of 131,072 characters, unless all of the process are told otherwise.
+csv.field_size_limit(max(HEAD, csv.field_size_limit()))
 
 Source = str | os.PathLike[str] | BinaryIO
 #: Says which columns of the table of this name are read, of their names and of those among them that a data frame's
@@ -117,7 +124,7 @@ class Head:
             decimal = "," if has_commas and not points else "."
             if separator != ",":
                 ambiguous = _with_thousands(columns, mixed=separator != ";")
-        _check_names(names, name)
+        _check_names(names, name, first_line)
         begin = len(blank.encode()) + sum(len(line.encode()) for line in header)
         has_blanks = re.search(rf'{re.escape(separator)} +"', text) is not None
         decimals = frozenset(
@@ -145,17 +152,6 @@ def _with_thousands(columns: Mapping[str, Sequence[str]], *, mixed: bool) -> dic
     return result
 
 
-@contextmanager
-def _long_fields() -> Iterator[None]:
-    """Lets the csv module read fields as long as the head; its own limit, of all threads, is 131,072 characters."""
-    with _LIMIT:
-        limit = csv.field_size_limit(max(HEAD, csv.field_size_limit()))
-        try:
-            yield
-        finally:
-            csv.field_size_limit(limit)
-
-
 def _separator(text: str, is_whole: bool) -> str:
     """The one by which all the first rows have the same number of fields, the more the better."""
     best, most = ",", (False, 1)
@@ -181,19 +177,14 @@ def _refuse_many(text: str, separator: str | None, source: str) -> None:
         )
 
 
-def _check_names(names: Sequence[str], source: str) -> None:
-    twice = sorted(name for name, times in Counter(names).items() if name and times > 1)
-    if all(map(_NUMBER.fullmatch, names)) or any(map(_NUMBER.fullmatch, twice)):
-        numbers = filter(_NUMBER.fullmatch, names)
+def _check_names(names: Sequence[str], source: str, first_line: int) -> None:
+    numbers = list(filter(_NUMBER.fullmatch, names))
+    if len(set(numbers)) < len(numbers) or len(numbers) == len(names):
         raise DataError(
             f"{source}: expected the names of the columns in the first line, found numbers: "
-            f"{', '.join(islice(numbers, 4))}; {IF_A_ROW}"
+            f"{', '.join(numbers[:4])}; {IF_A_ROW}"
         )
-    if twice:
-        raise DataError(
-            f"{source}: expected different names of columns in the first line, found more than once: "
-            f"{', '.join(twice[:8])}; {IF_A_ROW}"
-        )
+    different_names(list(filter(None, names)), f"{source}: line {first_line}", f"; {IF_A_ROW}")
     if any("\0" in name for name in names):
         raise DataError(
             f"{source}: expected text, found NUL bytes among the names of its columns; --encoding utf-16-le reads "
@@ -269,8 +260,7 @@ def read_head(
         if not re.search(r"[\r\n]\s*\S", text):  # that of another line is found with its place
             raise DataError(f"{name}: {not_utf8(seen[error.start])}") from None
         text, is_whole = re.sub(r"[^\r\n]*\Z", "", text), False
-    with _long_fields():
-        result = Head.of(text, name, is_whole=is_whole and len(head) <= size, decimal=decimal, skip_lines=skip_lines)
+    result = Head.of(text, name, is_whole=is_whole and len(head) <= size, decimal=decimal, skip_lines=skip_lines)
     return result, chain((head[result.size :],), blocks)
 
 
@@ -474,13 +464,12 @@ class _Rows:
         text = io.TextIOWrapper(io.BufferedReader(self.body), encoding="utf-8", newline="")
         rows = csv.reader(text, delimiter=self.head.separator, skipinitialspace=True)
         names, expected = [f"{at}" for at in kept], len(self.head.names)
-        with _long_fields():
-            while block := list(islice((row for row in rows if row), _ROWS)):
-                wrong = next((at for at, row in enumerate(block) if len(row) != expected), None)
-                if wrong is not None:
-                    raise _RowError(self.n + wrong, f"expected {expected:,} fields, found {len(block[wrong]):,}")
-                columns = [[row[at] or None for row in block] for at in kept]
-                yield pyarrow.record_batch([pyarrow.array(column, pyarrow.string()) for column in columns], names)
+        while block := list(islice((row for row in rows if row), _ROWS)):
+            wrong = next((at for at, row in enumerate(block) if len(row) != expected), None)
+            if wrong is not None:
+                raise _RowError(self.n + wrong, f"expected {expected:,} fields, found {len(block[wrong]):,}")
+            columns = [[row[at] or None for row in block] for at in kept]
+            yield pyarrow.record_batch([pyarrow.array(column, pyarrow.string()) for column in columns], names)
 
     def _place(self, row: int) -> str:
         """Location of a row, from 0, for a message: its line, if that is known, else its number."""
@@ -496,12 +485,11 @@ class _Rows:
                 next(text, None)
             rows, line, n = csv.reader(text, delimiter=self.head.separator, skipinitialspace=True), 0, -1
             try:
-                with _long_fields():
-                    for fields in rows:
-                        n += any(field.strip() for field in fields) or len(fields) > 1
-                        if n == row:
-                            return self.head.first_line + line
-                        line = rows.line_num
+                for fields in rows:
+                    n += any(field.strip() for field in fields) or len(fields) > 1
+                    if n == row:
+                        return self.head.first_line + line
+                    line = rows.line_num
             except (csv.Error, DataError):
                 pass
             return None
