@@ -13,7 +13,7 @@ import numpy as np
 from apsvm._support.shown import shortened
 from apsvm.data.dataset import DataError, NoRowsError, parsing
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.cells import Cells, Places, Table, different_names, is_string, leaving_out, shown, text_of
+from apsvm.data.tables.cells import Cells, Places, Table, different_names, leaving_out, shown, text_of, type_of
 from apsvm.data.tables.kinds import Kind, is_json
 from apsvm.data.tables.text import Choosing, decoded, not_utf8
 from apsvm.data.text import text_blocks
@@ -62,7 +62,7 @@ def _checked(columns: dict[str, Any], places: Places, text: Sequence[str], strin
 
     for name, column in columns.items():
         kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-        if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
+        if not types.is_null(kind) and not type_of(kind):
             parts = f", whose fields {', '.join(field.name for field in kind)} may be" if types.is_struct(kind) else ""
             raise DataError(
                 f"{places.source}: column {name!r}: expected numbers or words, found the type "
@@ -91,8 +91,9 @@ def _table_of_columns(stream: BinaryIO, kind: Kind, name: str, choose: Choosing)
         else:
             whole = _arrow_file(stream)
             schema = whole.schema
-    kept = list(choose(name, different_names(schema.names, name), _index_of(schema)))
-    strings = [column for column in kept if kind is Kind.PARQUET and is_string(schema.field(column).type)]
+        names = schema.names  # which it decodes here
+    kept = list(choose(name, different_names(names, name), _index_of(schema)))
+    strings = [column for column in kept if kind is Kind.PARQUET and type_of(schema.field(column).type) == "string"]
     with parsing(name, kind.value):
         if kind is Kind.PARQUET:
             # As dictionaries: a text that is there a million times is unpacked once.

@@ -139,19 +139,14 @@ class Cells:
 
     @cached_property
     def type(self) -> str:
-        """Type given by the file's writer: text (no type), number, truth, string, category, date, time, or another
-        type's name."""
+        """Type given by the file's writer: text (no type), category, or what ``type_of`` says."""
         from pyarrow import types
 
         if self.is_text or types.is_null(self.array.type):
             return "text"
-        kind = self.array.type
-        if types.is_dictionary(kind):
+        if types.is_dictionary(self.array.type):
             return "string" if self.is_string else "category"
-        for name, holds in _TYPES:
-            if any(getattr(types, f"is_{one}")(kind) for one in holds):
-                return name
-        return "string" if is_string(kind) else str(kind)
+        return type_of(self.array.type)
 
     @cached_property
     def _plain(self) -> NDArray[np.float64] | None:
@@ -307,14 +302,18 @@ _TYPES = (
     ("truth", ("boolean",)),
     ("date", ("date", "timestamp")),
     ("time", ("time",)),
+    ("string", ("string", "large_string")),
 )
 
 
-def is_string(kind: Any) -> bool:
-    """True for Arrow's string types."""
+def type_of(kind: Any) -> str:
+    """What cells of an Arrow type are: number, truth, string, date or time; "" for others, which are not read."""
     from pyarrow import types
 
-    return bool(types.is_string(kind) or types.is_large_string(kind) or str(kind) == "string_view")  # polars' own
+    for name, holds in _TYPES:
+        if any(getattr(types, f"is_{one}")(kind) for one in holds):
+            return name
+    return "string" if str(kind) == "string_view" else ""  # polars' own
 
 
 def values_of(array: Any, dtype: type[np.generic], null: float) -> AnyArray:
