@@ -278,31 +278,19 @@ def _by_query(scores: Tensor, target: Tensor, valid: Tensor | None, qid: Tensor,
     if qid.numel() == 0:
         empty = torch.empty((0, 0), dtype=torch.bool, device=scores.device)
         return Lists((_block(scores.reshape(0, 0), empty, None),), None, (0,), dtype)
-    widths = _widths(lengths)
-    # Stable sort: lists of one width stay in the order of the queries.
-    by_width = torch.argsort(widths, stable=True)
-    order = torch.empty_like(by_width)
-    order[by_width] = torch.arange(by_width.numel(), device=by_width.device)
-    ends = torch.cumsum(widths[by_width], 0)
-    starts = (ends - widths[by_width])[order]  # of each list in the concatenated blocks
-    rows = torch.argsort(query, stable=True)
-    place = torch.arange(rows.numel(), device=rows.device) - (torch.cumsum(lengths, 0) - lengths)[query[rows]]
-    slots = torch.empty_like(rows)
-    slots[rows] = starts[query[rows]] + place
-
-    def laid_out(values: Tensor) -> Tensor:
-        # Each slot has one row, so that the backward pass is a gather, which is deterministic on every device.
-        return values.new_zeros(int(ends[-1])).index_copy(0, slots, values)
-
-    padded_scores, padded_target = laid_out(scores), laid_out(target)
-    padded_valid = laid_out(torch.ones_like(target, dtype=torch.bool) if valid is None else valid)
-    blocks, begin = [], 0
-    for width, count in zip(*(part.tolist() for part in torch.unique(widths, return_counts=True)), strict=True):
-        end = begin + width * count
-        parts = (part[begin:end].view(count, width) for part in (padded_scores, padded_target, padded_valid))
-        blocks.append(_block(*parts))
-        begin = end
-    return Lists(tuple(blocks), order if len(blocks) > 1 else None, (lengths.numel(),), dtype)
+    rows, starts, widths = torch.argsort(query, stable=True), torch.cumsum(lengths, 0) - lengths, _widths(lengths)
+    blocks, numbers = [], []
+    for width in torch.unique(widths).tolist():
+        number = (widths == width).nonzero().squeeze(1)
+        place = torch.arange(width, device=scores.device)
+        counted = place < lengths[number].unsqueeze(1)
+        # Slots without a row get the first: its gradient there is 0.
+        index = rows[torch.where(counted, starts[number].unsqueeze(1) + place, 0)]
+        of_scores, of_target = (part.index_select(0, index.flatten()).view(index.shape) for part in (scores, target))
+        blocks.append(_block(of_scores, of_target, counted if valid is None else counted & valid[index]))
+        numbers.append(number)
+    order = torch.argsort(torch.cat(numbers)) if len(blocks) > 1 else None
+    return Lists(tuple(blocks), order, (lengths.numel(),), dtype)
 
 
 def _widths(lengths: Tensor) -> Tensor:

@@ -180,9 +180,10 @@ class _RowSteps:
     def _native_loop(self, selection: NDArray[np.int64]) -> _kernels.WarpRows:
         """The kernel's loop over these rows. ``selection``: (n,) int64, row of the matrix for each row."""
         settings, pairs, matrix = self._settings, self.pairs, self._matrix
-        squares, steps = rule_memory(settings.rule, self._w)
-        table = loss_of_rank(settings.tau, int(pairs.counts.max()))
         per_row = max(1, (matrix.nnz if sp.issparse(matrix) else matrix.size) // max(1, matrix.shape[0]))
+        # An update of the L2 penalty costs as much as some rows, so it is done for a fraction of the trials.
+        pace = pace_of(settings, int(pairs.counts.max()), max(16, 4 * self._w.size // per_row), self._rng)
+        squares, steps = rule_memory(settings.rule, self._w)
         return _kernels.WarpRows(
             self._w,
             squares,
@@ -191,17 +192,7 @@ class _RowSteps:
             pairs.starts,
             pairs.counts,
             selection[pairs.members],
-            table,
-            settings.rank_estimator,
-            1.0 / table[-1],
-            settings.max_trials or 0,
-            settings.rule,
-            settings.rate,
-            settings.penalty,
-            # An update of the L2 penalty costs as much as some rows, so it is done for a fraction of the trials.
-            max(16, 4 * self._w.size // per_row),
-            int(self._rng.integers(2**63)),
-            settings.workers,
+            *pace,
         )
 
     def one_pass(self, stop: Callable[[], bool]) -> Pass:
@@ -221,6 +212,16 @@ class _RowSteps:
         if self._csr is not None:
             return self._loop.run_csr(self._csr, order)
         return self._loop.run_dense(self._matrix, order)
+
+
+def pace_of(
+    settings: WarpSettings, n_negatives: int, trials_a_penalty: int, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], str, float, int, str, float, float, int, int, int]:
+    """Last arguments of a native loop, which set its steps; ``n_negatives``: the maximum."""
+    table = loss_of_rank(settings.tau, n_negatives)
+    of_rank = table, settings.rank_estimator, 1.0 / table[-1], settings.max_trials or 0
+    of_step = settings.rule, settings.rate, settings.penalty, trials_a_penalty
+    return (*of_rank, *of_step, int(rng.integers(2**63)), settings.workers)
 
 
 def rule_memory(rule: str, parameters: AnyArray) -> tuple[AnyArray, AnyArray]:

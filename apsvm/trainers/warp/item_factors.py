@@ -26,7 +26,7 @@ from apsvm.models.items import ItemFactors
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import DescentOutcome, Epoch, Pass
 from apsvm.trainers.base import Progress, Watch
-from apsvm.trainers.warp.descent import loss_of_rank, rule_memory, run_pass
+from apsvm.trainers.warp.descent import pace_of, rule_memory, run_pass
 from apsvm.trainers.warp.epochs import descend_as_asked
 from apsvm.trainers.warp.settings import WarpSettings
 
@@ -93,23 +93,13 @@ class _ItemSteps:
         self._rng.standard_normal(out=U_and_V, dtype=np.float32)
         U_and_V /= np.float32(np.sqrt(factors))
         squares, steps = rule_memory(settings.rule, self._parameters)
-        table = loss_of_rank(settings.tau, int(items - self._sizes.min()))
         self._loop = _kernels.WarpItems(
             self._parameters,
             squares,
             steps,
             items,
             factors,
-            table,
-            settings.rank_estimator,
-            1.0 / table[-1],
-            settings.max_trials or 0,
-            settings.rule,
-            settings.rate,
-            settings.penalty,
-            max(16, items),
-            int(self._rng.integers(2**63)),
-            settings.workers,
+            *pace_of(settings, int(items - self._sizes.min()), max(16, items), self._rng),
         )
 
     def snapshot(self) -> ItemFactors:
