@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from importlib import import_module
 from typing import NamedTuple
@@ -43,6 +42,8 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        import difflib
+
         names = self.list_commands(ctx)
         if args and args[0] not in names and not args[0].startswith("-"):
             near = difflib.get_close_matches(args[0], names, n=1)
