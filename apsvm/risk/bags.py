@@ -12,7 +12,7 @@ Scores are those of the instances, linear in w, so that line searches work as fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
@@ -23,7 +23,7 @@ from apsvm.data.bags import rows_of_runs
 from apsvm.data.row_operator import ScoredRows
 from apsvm.losses.base import Loss
 from apsvm.oracles.base import AnyOracle
-from apsvm.oracles.layout import lay_out
+from apsvm.oracles.layout import Layout
 from apsvm.risk.rankings import Risk, bind_risk
 from apsvm.solvers.score_space import Majoriser, Tangent
 
@@ -140,24 +140,21 @@ class BagRisk(Risk):
 def make_bag_risk(
     rows: ScoredRows,
     offsets: NDArray[np.int64],
-    relevant: NDArray[np.bool_],
+    of_queries: Layout,
     loss: Loss,
     oracle: AnyOracle,
     *,
-    groups: NDArray[np.int64] | None = None,
-    costs: NDArray[np.float64] | None = None,
-    query_weights: Mapping[int, float] | None = None,
-    grades: NDArray[np.float64] | None = None,
     count_ranks: bool = False,
 ) -> BagRisk:
-    """``risk.make_risk`` for bags: all arguments except ``rows``, and the errors, refer to bags.
+    """The risk of bags.
 
     Parameters
     ----------
     rows : the instances, bag by bag
     offsets : (bags + 1,) int64, first row of each bag, and the end of the last
+    of_queries : the layout of the bags
+    count_ranks : see ``risk.make_risk``
     """
-    of_queries = lay_out(loss, relevant, groups=groups, costs=costs, query_weights=query_weights, grades=grades)
     layout = of_queries.levels_apart()
     counting = np.unique(layout.members)
     members = layout.members.astype(np.int64)

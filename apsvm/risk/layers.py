@@ -18,7 +18,7 @@ An evaluation is a pass through the layers above and an oracle call; O(rows · w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from apsvm._support.clock import Spans
 from apsvm.data.row_operator import RowOperator
 from apsvm.losses.base import Loss
 from apsvm.oracles.base import AnyOracle
-from apsvm.oracles.layout import lay_out
+from apsvm.oracles.layout import Layout
 from apsvm.risk.rankings import Account, Risk, bind_risk
 from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
 
@@ -50,20 +50,8 @@ class RiskOfScores(NamedTuple):
     positive: NDArray[np.bool_]
 
 
-def make_risk_of_scores(
-    rows: RowOperator,
-    relevant: NDArray[np.bool_],
-    loss: Loss,
-    oracle: AnyOracle,
-    *,
-    groups: NDArray[np.int64] | None = None,
-    costs: NDArray[np.float64] | None = None,
-    query_weights: Mapping[int, float] | None = None,
-    grades: NDArray[np.float64] | None = None,
-) -> RiskOfScores:
-    """Risk of scores, which ``LayerRisk`` applies to the scores of a net. Parameters and errors: see
-    ``risk.make_risk``."""
-    layout = lay_out(loss, relevant, groups=groups, costs=costs, query_weights=query_weights, grades=grades)
+def make_risk_of_scores(rows: RowOperator, layout: Layout, loss: Loss, oracle: AnyOracle) -> RiskOfScores:
+    """Risk of scores, which ``LayerRisk`` applies to the scores of a net with these rows."""
     apart = layout.levels_apart()
     risk = bind_risk(rows.select(apart.members), apart, loss, oracle, counted=layout.queries)
     return RiskOfScores(risk, apart.members, apart.queries.positive)

@@ -56,13 +56,16 @@ class _InferredLoss(ListLoss):
     def values_of(self, block: Block) -> Values:
         block = self.scaled(block)
         with torch._C._DisableFuncTorch():  # inside a transform of torch.func, tensors have no data
-            values, counts, slopes = _InferredLoss.answer_of(self, block.cpu())
+            values, counts, slopes = self._inferred(block.cpu())
         device = block.scores.device
         with_graph = attached(block.scores, torch.as_tensor(values), slopes.to(device))
         return Values(with_graph, torch.as_tensor(counts).to(device))
 
     def answer_of(self, block: Block) -> Answer:
-        """Answer for the block's lists, from unscaled scores."""
+        return self._inferred(block)
+
+    def _inferred(self, block: Block) -> Answer:
+        """Answer for scaled scores."""
         scores, target, positive, valid = block.rows
         if scores.dtype not in READ:
             scores = scores.float()
@@ -206,7 +209,7 @@ class RankingRampLoss(_InferredLoss):
         return not self.normalize
 
     def answer_of(self, block: Block) -> Answer:
-        answer = super().answer_of(self.scaled(block))
+        answer = self._inferred(self.scaled(block))
         return answer if self.eps == 1.0 else answer._replace(slopes=answer.slopes / self.eps)
 
     def extra_repr(self) -> str:

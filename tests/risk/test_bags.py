@@ -14,6 +14,7 @@ from apsvm.data.bags import rows_of_runs
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
+from apsvm.oracles.layout import lay_out
 from apsvm.risk import Ramp, loss_by_order, make_bag_risk, make_risk
 from apsvm.trainers.base import TrainingSet
 
@@ -34,7 +35,7 @@ def tiny(rng, ties, sizes=(2, 3, 1, 3, 2), positives=2):
 
 def risk_of_bags(X, offsets, relevant, name, **more):
     loss = make_loss(name)
-    return make_bag_risk(Rows(X), offsets, relevant, loss, make_oracle("auto", loss), **more)
+    return make_bag_risk(Rows(X), offsets, lay_out(loss, relevant, **more), loss, make_oracle("auto", loss))
 
 
 def plain_risk(X, relevant, name, **more):

@@ -11,7 +11,8 @@ from over import over
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
-from apsvm.risk import LayerRisk, NothingToRankError, RiskOfScores, make_risk, make_risk_of_scores
+from apsvm.oracles.layout import lay_out
+from apsvm.risk import LayerRisk, RiskOfScores, make_risk, make_risk_of_scores
 
 LOSSES = ["ap", "ndcg", "auc", "mrr", "p@5", "ndcg@10", "zero-one", "f1"]
 SIZES = {"two layers": [4, 5, 1], "three layers": [4, 5, 3, 1], "four layers": [4, 4, 3, 3, 1]}
@@ -36,7 +37,8 @@ class Case:
         self.grades = rng.integers(4, size=n).astype(float) if queries and loss.startswith("ndcg") else None
         oracle = make_oracle("auto", self.loss)
         more = {"groups": self.groups, "grades": self.grades}
-        self.of_scores: RiskOfScores = make_risk_of_scores(Rows(self.X), self.relevant, self.loss, oracle, **more)
+        layout = lay_out(self.loss, self.relevant, **more)
+        self.of_scores: RiskOfScores = make_risk_of_scores(Rows(self.X), layout, self.loss, oracle)
         self.plain = make_risk(Rows(np.eye(n)), self.relevant, self.loss, oracle, **more)
 
     def outputs(self, upto: int, layers=None) -> np.ndarray:
@@ -137,5 +139,3 @@ def test_its_account_and_its_refusals():
     assert risk.account().calls == []
     with np.errstate(over="ignore", invalid="ignore"), pytest.raises(FloatingPointError, match="not finite"):
         value(risk, np.full(w.size, 1e308))
-    with pytest.raises(NothingToRankError):
-        make_risk_of_scores(Rows(case.X), np.ones(40, dtype=bool), case.loss, make_oracle("auto", case.loss))

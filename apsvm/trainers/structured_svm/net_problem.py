@@ -19,6 +19,7 @@ from apsvm.oracles import make_oracle
 from apsvm.oracles.base import AnyOracle
 from apsvm.risk import RiskOfScores, loss_by_order, make_risk_of_scores
 from apsvm.trainers.base import TrainingError, TrainingSet
+from apsvm.trainers.structured_svm.objective import layout_of
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 
 #: Share of rows, or queries, held out, and the minimum of each kind among them.
@@ -60,16 +61,7 @@ class NetProblem:
         data = replace(data, rows=Rows(X, threads=data.rows.threads))
         part = data.select(training)
         oracle = make_oracle(settings.oracle, loss)
-        risk = make_risk_of_scores(
-            part.rows,
-            part.target.relevant,
-            loss,
-            oracle,
-            groups=part.queries,
-            costs=part.costs,
-            query_weights=part.query_weights,
-            grades=part.target.grades,
-        )
+        risk = make_risk_of_scores(part.rows, layout_of(part, loss), loss, oracle)
         relevant = part.target.relevant
         if part.target.grades is not None and relevant.all():  # the log loss needs two classes
             relevant = part.target.grades > part.target.grades.min()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.component_rows import ComponentRows
 from apsvm.losses.base import Loss
 from apsvm.oracles.base import AnyOracle
-from apsvm.risk import Risk, loss_by_order, make_bag_risk, make_risk
+from apsvm.oracles.layout import Layout, lay_out
+from apsvm.risk import Risk, bind_risk, loss_by_order, make_bag_risk
 from apsvm.solvers.cutting_plane import CuttingPlaneSolution
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet
@@ -20,22 +19,23 @@ from apsvm.trainers.structured_svm.settings import NEARLY_NOTHING
 POOR = 0.9
 
 
+def layout_of(data: TrainingSet, loss: Loss) -> Layout:
+    """Layout of a training set for the loss; raises as ``lay_out``."""
+    target, weights = data.target, data.query_weights
+    return lay_out(
+        loss, target.relevant, groups=data.queries, costs=data.costs, query_weights=weights, grades=target.grades
+    )
+
+
 def risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> Risk:
     """Risk of a training set, with rows stored for fast passes; see ``make_risk``."""
-    rows, target = data.rows.for_many_passes(), data.target
-    extras: dict[str, Any] = {
-        "groups": data.queries,
-        "costs": data.costs,
-        "query_weights": data.query_weights,
-        "grades": target.grades,
-        "count_ranks": count_ranks,
-    }
+    rows, layout = data.rows.for_many_passes(), layout_of(data, loss)
     if data.bags is not None:
-        return make_bag_risk(rows, data.bags, target.relevant, loss, oracle, **extras)
+        return make_bag_risk(rows, data.bags, layout, loss, oracle, count_ranks=count_ranks)
     if data.components > 1:
         instances = ComponentRows(rows, data.components)
-        return make_bag_risk(instances, instances.offsets, target.relevant, loss, oracle, **extras)
-    return make_risk(rows, target.relevant, loss, oracle, **extras)
+        return make_bag_risk(instances, instances.offsets, layout, loss, oracle, count_ranks=count_ranks)
+    return bind_risk(rows.select(layout.members), layout, loss, oracle, count_ranks=count_ranks)
 
 
 def risk_at_zero(risk: Risk) -> float:
