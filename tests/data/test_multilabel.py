@@ -50,12 +50,6 @@ def test_one_label_a_row_reads_as_ever() -> None:
     assert data.classes(data.have(3)).tolist() == [3]
 
 
-def test_rows_without_any_label() -> None:
-    data = read(b"1:1\n2:1\n")
-    assert data.classes().size == 0
-    assert rows_of(data) == [[], []]
-
-
 def random_rows(rng: np.random.Generator, n: int, k: int) -> tuple[sp.csr_array, list[list[float]]]:
     X = sp.csr_array(np.round(rng.random((n, 20)), 3) * (rng.random((n, 20)) < 0.3))
     labels = [rng.permutation(np.flatnonzero(rng.random(k) < 0.2)).tolist() for _ in range(n)]

@@ -107,16 +107,6 @@ class Dribble(io.RawIOBase):
         return bytes(itertools.islice(self.data, 1))
 
 
-def test_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        read_svmlight(tmp_path / "none.svm")
-
-
-def test_directory(tmp_path: Path) -> None:
-    with pytest.raises(IsADirectoryError):
-        read_svmlight(str(tmp_path))
-
-
 def test_closed_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(OSError, match="standard input"):

@@ -98,17 +98,6 @@ def test_round_trip(
     assert single.X.shape == (len(rows), 2**31 - 1)
 
 
-@pytest.mark.slow
-@settings(max_examples=200)
-@given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
-def test_float32_round_trip(numbers: list[float]) -> None:
-    values = np.array(numbers, dtype=np.float32)
-    text = "1 " + " ".join(f"{i}:{np.format_float_scientific(v)}" for i, v in enumerate(values))
-    assert identical(read(text.encode(), zero_based=True, dtype=np.float32).X.data, values)
-    double = read(text.encode(), zero_based=True).X.data
-    assert identical(double.astype(np.float32), values)
-
-
 digits = st.text("0123456789", max_size=25) | st.text("09", max_size=40) | st.text("0123456789", max_size=800)
 decimals = st.builds(
     lambda sign, whole, point, fraction, exponent: sign + whole + point + fraction + exponent,
