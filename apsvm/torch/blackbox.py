@@ -19,6 +19,7 @@ from torch import Tensor
 from apsvm.torch.base import ListLoss, ListOptions, attached
 from apsvm.torch.lists import Block, Values
 from apsvm.torch.ranks import exact_ranks
+from apsvm.torch.soft_rank import above_zero
 
 
 class BlackboxAPLoss(ListLoss):
@@ -50,11 +51,9 @@ class BlackboxAPLoss(ListLoss):
         **lists: Unpack[ListOptions],
     ) -> None:
         super().__init__(**lists)
-        if not 0.0 < lam < float("inf"):
-            raise ValueError(f"lam must be a positive number, found {lam!r}")
         if not 0.0 <= margin < float("inf"):
             raise ValueError(f"margin must be a number from 0 on, found {margin!r}")
-        self.lam = float(lam)
+        self.lam = above_zero("lam", lam)
         self.margin = float(margin)
         self.normalize = normalize
 

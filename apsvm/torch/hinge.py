@@ -24,6 +24,7 @@ from apsvm.losses.graded import takes_grades
 from apsvm.torch.base import ListLoss, ListOptions, attached
 from apsvm.torch.lists import Block, Values, as_lists
 from apsvm.torch.native import READ, Answer, Form, infer
+from apsvm.torch.soft_rank import above_zero
 from apsvm.torch.tables import gain_of, tables_of
 
 
@@ -193,10 +194,7 @@ class RankingRampLoss(_InferredLoss):
         **lists: Unpack[ListOptions],
     ) -> None:
         super().__init__(loss, **lists)
-        if not 0.0 < eps < float("inf"):
-            raise ValueError(f"eps must be a positive number, found {eps!r}")
-        self.eps = float(eps)
-        self.normalize = normalize
+        self.eps, self.normalize = above_zero("eps", eps), normalize
 
     def scaled(self, block: Block) -> Block:
         if not self.normalize and self.eps == 1.0:

@@ -29,8 +29,6 @@ NO_PLACES = np.empty(0)
 class Answer(NamedTuple):
     """Results for b lists of n rows, on the CPU and without a graph.
 
-    Attributes
-    ----------
     values : (b,) float64; NaN for a list that is not finite, and 0 for one without both classes
     counts : (b,) bool, the lists with both classes
     slopes : (b, n), or (n,) for scores (n,): gradients with respect to the scores

@@ -3,9 +3,8 @@
     Smooth-AP (Brown, Xie, Kalogeiton, Zisserman 2020)      1 − 1/P Σ_{i ∈ pos} rank⁺_i / rank_i
     Recall@K (Patel, Tolias, Matas 2022)                    1 − mean_K 1/min(K, P) Σ_{i ∈ pos} σ((K + ½ − rank_i)/τ′)
 
-with the soft ranks of ``apsvm.torch.soft_rank``; rank⁺ is the rank among the positives. K + ½ lies between two ranks,
-so that for τ, τ′ → 0 the second is exactly one minus recall among the first K (divided by K if P > K). The paper has K
-instead, so that the K-th place counts one half.
+with the soft ranks of ``apsvm.torch.soft_rank``; rank⁺ is the rank among the positives. For τ, τ′ → 0 the second is
+exactly one minus recall among the first K (divided by K if P > K).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from torch import Tensor
 from apsvm.torch.base import ListLoss, ListOptions
 from apsvm.torch.lists import Block, Values
 from apsvm.torch.native import NO_PLACES, READ, Answer, soft_rank_losses
-from apsvm.torch.soft_rank import Kernel, check_kernel, logistic_counts, soft_counts
+from apsvm.torch.soft_rank import Kernel, above_zero, check_kernel, logistic_counts, soft_counts
 
 
 class _SoftRankLoss(ListLoss):
@@ -35,9 +34,7 @@ class _SoftRankLoss(ListLoss):
 
     def __init__(self, tau: float | None, kernel: Kernel, **lists: Unpack[ListOptions]) -> None:
         super().__init__(**lists)
-        check_kernel(self.own_tau if tau is None else tau, kernel)
-        self.tau = None if tau is None else float(tau)
-        self.kernel = kernel
+        self.tau, self.kernel = None if tau is None else above_zero("tau", tau), check_kernel(kernel)
 
     @property
     def knows_slopes(self) -> bool:
@@ -163,9 +160,7 @@ class RecallAtKLoss(_SoftRankLoss):
         self.ks = tuple(operator.index(k) for k in ks)
         if not self.ks or min(self.ks) < 1:
             raise ValueError(f"ks must be one or more numbers from 1 on, found {ks!r}")
-        if not 0.0 < tau_rank < float("inf"):
-            raise ValueError(f"tau_rank must be a positive number, found {tau_rank!r}")
-        self.tau_rank = float(tau_rank)
+        self.tau_rank = above_zero("tau_rank", tau_rank)
 
     def answer_of(self, block: Block) -> Answer:
         return self._answer(block, np.array(self.ks, dtype=np.float64), self.tau_rank)

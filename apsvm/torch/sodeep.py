@@ -24,6 +24,7 @@ from apsvm.torch.base import ListLoss, ListOptions
 from apsvm.torch.checkpoint import load_sorter
 from apsvm.torch.lists import Block, Values
 from apsvm.torch.ranks import compute_dtype, exact_ranks
+from apsvm.torch.soft_rank import above_zero
 from apsvm.torch.sorters import Sorter, SorterError
 from apsvm.torch.sorters.quality import AnySorter, climb_caution
 
@@ -258,10 +259,7 @@ class RankRecallLoss(_MatrixLoss):
         super().__init__(sorter, both=both, **lists)
         if k is not None and k < 1:
             raise ValueError(f"k must be 1 or more, found {k!r}")
-        if not 0.0 < tau < float("inf"):
-            raise ValueError(f"tau must be a positive number, found {tau!r}")
-        self.k = k
-        self.tau = tau
+        self.k, self.tau = k, above_zero("tau", tau)
 
     def values_of(self, block: Block) -> Values:
         ranks = self.ranks_of(block.scores, block.valid)

@@ -56,9 +56,7 @@ class SoftRank(nn.Module):
 
     def __init__(self, tau: float = 1.0, kernel: Kernel = "laplace") -> None:
         super().__init__()
-        check_kernel(tau, kernel)
-        self.tau = float(tau)
-        self.kernel = kernel
+        self.tau, self.kernel = above_zero("tau", tau), check_kernel(kernel)
 
     def forward(self, scores: Tensor, mask: Tensor | None = None) -> Tensor:
         """See ``soft_ranks``."""
@@ -91,7 +89,8 @@ def soft_ranks(scores: Tensor, tau: float = 1.0, kernel: Kernel = "laplace", mas
     TypeError, ValueError
         Arguments that do not fit together; an unknown kernel; a width that is not positive.
     """
-    check_kernel(tau, kernel)
+    above_zero("tau", tau)
+    check_kernel(kernel)
     if not scores.is_floating_point() or scores.ndim == 0:
         raise TypeError(f"scores must be (…, n) floating point, found {scores.dtype} {tuple(scores.shape)}")
     if mask is not None and (mask.shape != scores.shape or mask.dtype != torch.bool):
@@ -138,12 +137,18 @@ def logistic_counts(at: Tensor, scores: Tensor, among: Tensor, tau: float) -> Te
     return counts
 
 
-def check_kernel(tau: float, kernel: str) -> None:
-    """Raises ValueError unless ``tau`` is a positive number and ``kernel`` the name of a kernel."""
-    if not 0.0 < tau < float("inf"):
-        raise ValueError(f"tau must be a positive number, found {tau!r}")
+def above_zero(name: str, value: float) -> float:
+    """The value; raises ValueError unless it is above 0 and finite."""
+    if not 0.0 < value < float("inf"):
+        raise ValueError(f"{name} must be a positive number, found {value!r}")
+    return float(value)
+
+
+def check_kernel(kernel: Kernel) -> Kernel:
+    """The kernel; raises ValueError if there is none of this name."""
     if kernel not in KERNELS:
         raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, found {kernel!r}")
+    return kernel
 
 
 def _laplace_counts(scores: Tensor, among: Tensor, tau: float, valid: Tensor | None) -> Tensor:
