@@ -33,7 +33,7 @@ class _InferredLoss(ListLoss):
 
     form: Form = "hinge"
 
-    def __init__(self, loss: str | object, **lists: Unpack[ListOptions]) -> None:
+    def __init__(self, loss: str | object = "ap", **lists: Unpack[ListOptions]) -> None:
         super().__init__(**lists)
         self.tables = tables_of(loss)
 
@@ -64,6 +64,9 @@ class _InferredLoss(ListLoss):
 
     def answer_of(self, block: Block) -> Answer:
         return self._inferred(block)
+
+    def extra_repr(self) -> str:
+        return f"loss={self.loss!r}, {super().extra_repr()}"
 
     def _inferred(self, block: Block) -> Answer:
         """Answer for scaled scores."""
@@ -128,12 +131,6 @@ class RankingHingeLoss(_InferredLoss):
     >>> round(loss.item(), 4)
     0.7
     """
-
-    def __init__(self, loss: str | object = "ap", **lists: Unpack[ListOptions]) -> None:
-        super().__init__(loss, **lists)
-
-    def extra_repr(self) -> str:
-        return f"loss={self.loss!r}, {super().extra_repr()}"
 
 
 class APHingeLoss(RankingHingeLoss):
@@ -211,7 +208,7 @@ class RankingRampLoss(_InferredLoss):
         return answer if self.eps == 1.0 else answer._replace(slopes=answer.slopes / self.eps)
 
     def extra_repr(self) -> str:
-        return f"loss={self.loss!r}, eps={self.eps:g}, normalize={self.normalize}, {super().extra_repr()}"
+        return f"eps={self.eps:g}, normalize={self.normalize}, {super().extra_repr()}"
 
 
 class DirectLoss(RankingRampLoss):

@@ -32,13 +32,16 @@ class _SoftRankLoss(ListLoss):
     #: three sets of images (digits and letters).
     own_tau: ClassVar[float]
 
-    def __init__(self, tau: float | None, kernel: Kernel, **lists: Unpack[ListOptions]) -> None:
+    def __init__(self, tau: float | None = None, kernel: Kernel = "laplace", **lists: Unpack[ListOptions]) -> None:
         super().__init__(**lists)
         self.tau, self.kernel = None if tau is None else above_zero("tau", tau), check_kernel(kernel)
 
     @property
     def knows_slopes(self) -> bool:
         return self.kernel == "laplace"
+
+    def extra_repr(self) -> str:
+        return f"tau={self.tau}, kernel={self.kernel!r}, {super().extra_repr()}"
 
     def _answer(self, block: Block, places: NDArray[np.float64], tau_rank: float) -> Answer:
         rows = block.rows
@@ -94,14 +97,6 @@ class SmoothAPLoss(_SoftRankLoss):
 
     own_tau = 0.1
 
-    def __init__(
-        self,
-        tau: float | None = None,
-        kernel: Kernel = "laplace",
-        **lists: Unpack[ListOptions],
-    ) -> None:
-        super().__init__(tau, kernel, **lists)
-
     def answer_of(self, block: Block) -> Answer:
         return self._answer(block, NO_PLACES, 1.0)
 
@@ -109,9 +104,6 @@ class SmoothAPLoss(_SoftRankLoss):
         ranks, among_positives, positive = self.ranks_of_positives(block)
         precision = torch.where(positive, among_positives / ranks, 0.0).sum(1) / block.n_pos.clamp(min=1)
         return block.settle(1.0 - precision)
-
-    def extra_repr(self) -> str:
-        return f"tau={self.tau}, kernel={self.kernel!r}, {super().extra_repr()}"
 
 
 class RecallAtKLoss(_SoftRankLoss):
@@ -175,6 +167,4 @@ class RecallAtKLoss(_SoftRankLoss):
         return block.settle(1.0 - torch.stack(recalls).mean(0))
 
     def extra_repr(self) -> str:
-        return (
-            f"ks={self.ks}, tau={self.tau}, tau_rank={self.tau_rank:g}, kernel={self.kernel!r}, {super().extra_repr()}"
-        )
+        return f"ks={self.ks}, tau_rank={self.tau_rank:g}, {super().extra_repr()}"
