@@ -3,7 +3,7 @@
 from apsvm.oracles.layout import NothingToRankError, require_pairs
 from apsvm.risk.bags import BagMaxima, BagRisk, make_bag_risk
 from apsvm.risk.by_order import loss_by_order
-from apsvm.risk.layers import LayerRisk, RiskOfScores, make_risk_of_scores
+from apsvm.risk.layers import LayerRisk, make_risk_of_scores
 from apsvm.risk.nothing import NoRisk
 from apsvm.risk.ramp import Ramp
 from apsvm.risk.rankings import Account, CuttingPlane, NoLoss, OracleCall, Risk, bind_risk, make_risk
@@ -20,7 +20,6 @@ __all__ = [
     "OracleCall",
     "Ramp",
     "Risk",
-    "RiskOfScores",
     "bind_risk",
     "loss_by_order",
     "make_bag_risk",

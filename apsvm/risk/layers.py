@@ -33,28 +33,13 @@ from apsvm.risk.rankings import Account, Risk, bind_risk
 from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
 
 
-class RiskOfScores(NamedTuple):
-    """A risk, the rows in its order, and which of them are its positives.
-
-    A row between two grades occurs once as a positive and once as a negative.
-
-    Attributes
-    ----------
-    risk : the risk of the scores in that order
-    members : (m,) int64, the rows
-    positive : (m,) bool
-    """
-
-    risk: Risk
-    members: NDArray[np.int64]
-    positive: NDArray[np.bool_]
-
-
-def make_risk_of_scores(rows: RowOperator, layout: Layout, loss: Loss, oracle: AnyOracle) -> RiskOfScores:
-    """Risk of scores, which ``LayerRisk`` applies to the scores of a net with these rows."""
+def make_risk_of_scores(
+    rows: RowOperator, layout: Layout, loss: Loss, oracle: AnyOracle
+) -> tuple[Risk, NDArray[np.int64]]:
+    """Risk of scores, which ``LayerRisk`` applies to the scores of a net with these rows, and the numbers (m,) of the
+    rows in its order. A row between two grades occurs once as a positive and once as a negative."""
     apart = layout.levels_apart()
-    risk = bind_risk(rows.select(apart.members), apart, loss, oracle, counted=layout.queries)
-    return RiskOfScores(risk, apart.members, apart.queries.positive)
+    return bind_risk(rows.select(apart.members), apart, loss, oracle, counted=layout.queries), apart.members
 
 
 class LayerRisk(ScoreFunction[NDArray[np.float64]]):
@@ -62,7 +47,7 @@ class LayerRisk(ScoreFunction[NDArray[np.float64]]):
 
     Parameters
     ----------
-    of_scores : the risk of m scores
+    risk : of m scores
     inputs : (m, in) float64, inputs of the layer in the same order, with the constant if the layer has one
     above : weights (out, in) and bias (out,) of each layer above; each is preceded by rectified linear units
     weights : (out, in) float64, W_t, the point at which it equals the risk of the net
@@ -70,12 +55,12 @@ class LayerRisk(ScoreFunction[NDArray[np.float64]]):
 
     def __init__(
         self,
-        of_scores: RiskOfScores,
+        risk: Risk,
         inputs: NDArray[np.float64],
         above: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
         weights: NDArray[np.float64],
     ) -> None:
-        self._risk, _, self._positive = of_scores
+        self._risk, self._positive = risk, risk.layout.positive
         self._inputs = inputs
         self._shape = weights.shape
         self._above = [_Signed(np.maximum(V, 0.0), np.maximum(-V, 0.0), v) for V, v in above]

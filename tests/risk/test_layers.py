@@ -12,7 +12,7 @@ from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
 from apsvm.oracles.layout import lay_out
-from apsvm.risk import LayerRisk, RiskOfScores, make_risk, make_risk_of_scores
+from apsvm.risk import LayerRisk, make_risk, make_risk_of_scores
 
 LOSSES = ["ap", "ndcg", "auc", "mrr", "p@5", "ndcg@10", "zero-one", "f1"]
 SIZES = {"two layers": [4, 5, 1], "three layers": [4, 5, 3, 1], "four layers": [4, 4, 3, 3, 1]}
@@ -38,7 +38,7 @@ class Case:
         oracle = make_oracle("auto", self.loss)
         more = {"groups": self.groups, "grades": self.grades}
         layout = lay_out(self.loss, self.relevant, **more)
-        self.of_scores: RiskOfScores = make_risk_of_scores(Rows(self.X), layout, self.loss, oracle)
+        self.of_scores, self.members = make_risk_of_scores(Rows(self.X), layout, self.loss, oracle)
         self.plain = make_risk(Rows(np.eye(n)), self.relevant, self.loss, oracle, **more)
 
     def outputs(self, upto: int, layers=None) -> np.ndarray:
@@ -53,7 +53,7 @@ class Case:
 
     def of_layer(self, at: int) -> tuple[LayerRisk, np.ndarray]:
         inputs = np.maximum(self.outputs(at), 0.0) if at else self.X
-        inputs = np.column_stack([inputs, np.ones(len(inputs))])[self.of_scores.members]
+        inputs = np.column_stack([inputs, np.ones(len(inputs))])[self.members]
         weights = np.column_stack(self.layers[at])
         return LayerRisk(self.of_scores, inputs, self.layers[at + 1 :], weights), weights.ravel()
 
@@ -122,10 +122,10 @@ def test_the_last_layer_is_the_risk_of_rows():
 
 def test_a_row_between_two_grades_stands_in_two_places():
     case = Case(0, "ndcg", [4, 5, 1], queries=True)
-    members, counts = np.unique(case.of_scores.members, return_counts=True)
+    members, counts = np.unique(case.members, return_counts=True)
     assert counts.max() > 1
     twice = members[counts > 1][0]
-    assert set(case.of_scores.positive[case.of_scores.members == twice]) == {False, True}
+    assert set(case.of_scores.layout.positive[case.members == twice]) == {False, True}
 
 
 def test_its_account_and_its_refusals():

@@ -183,8 +183,8 @@ class _Descent:
             spans=self._spans,
             oracle=problem.oracle.name,
             exact=problem.oracle.exact,
-            queries=problem.risk.risk.queries,
-            queries_skipped=problem.risk.risk.queries_skipped,
+            queries=problem.risk.queries,
+            queries_skipped=problem.risk.queries_skipped,
             trouble=self._trouble,
         )
 
@@ -194,7 +194,7 @@ class _Descent:
         layer, D = net.layers[at], NEARNESS * C
         K, r = C * D / (C + D), C / (C + D)
         before = np.column_stack([layer.weights, layer.bias])
-        inputs = _inputs_of(net, at, problem.inputs)[problem.risk.members]
+        inputs = _inputs_of(net, at, problem.inputs)[problem.members]
         risk = LayerRisk(problem.risk, inputs, net.layers[at + 1 :], before)
         stage = Stage(
             risk,

@@ -17,7 +17,7 @@ from apsvm.losses.base import Loss
 from apsvm.models.net import Layer, Net
 from apsvm.oracles import make_oracle
 from apsvm.oracles.base import AnyOracle
-from apsvm.risk import RiskOfScores, loss_by_order, make_risk_of_scores
+from apsvm.risk import Risk, loss_by_order, make_risk_of_scores
 from apsvm.trainers.base import TrainingError, TrainingSet
 from apsvm.trainers.structured_svm.objective import layout_of
 from apsvm.trainers.structured_svm.settings import StructuredSettings
@@ -40,7 +40,7 @@ class NetProblem:
     Attributes
     ----------
     inputs, relevant : (n, d) float64 and (n,) bool, the training rows
-    risk : risk of their scores
+    risk, members : risk of their scores, and the rows (m,) int64 in its order
     held_out, judge : the held-out rows and the loss that judges them; None without held-out rows
     """
 
@@ -48,7 +48,8 @@ class NetProblem:
     relevant: NDArray[np.bool_]
     scaling: Scaling
     oracle: AnyOracle
-    risk: RiskOfScores
+    risk: Risk
+    members: NDArray[np.int64]
     held_out: TrainingSet | None
     judge: Loss
 
@@ -61,20 +62,19 @@ class NetProblem:
         data = replace(data, rows=Rows(X, threads=data.rows.threads))
         part = data.select(training)
         oracle = make_oracle(settings.oracle, loss)
-        risk = make_risk_of_scores(part.rows, layout_of(part, loss), loss, oracle)
+        risk, members = make_risk_of_scores(part.rows, layout_of(part, loss), loss, oracle)
         relevant = part.target.relevant
         if part.target.grades is not None and relevant.all():  # the log loss needs two classes
             relevant = part.target.grades > part.target.grades.min()
         judge = loss if loss.over_rankings or loss.over_labellings else make_loss("ap")
         held_out = data.select(test) if test.size else None
-        return cls(X[training], relevant, scaling, oracle, risk, held_out, judge)
+        return cls(X[training], relevant, scaling, oracle, risk, members, held_out, judge)
 
     def risk_of(self, net: Net) -> float:
         """Risk of a net on the training rows."""
-        risk, members, _ = self.risk
         scores = outputs_of(net.layers, self.inputs)[:, 0]
-        value = risk.tangent(scores[members], np.empty(members.size)).value
-        risk.account()  # evaluations are not part of the training
+        value = self.risk.tangent(scores[self.members], np.empty(self.members.size)).value
+        self.risk.account()  # evaluations are not part of the training
         return value
 
     def loss_of(self, net: Net) -> float | None:
