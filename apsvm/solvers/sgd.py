@@ -79,7 +79,7 @@ def descend(
     snapshot: Callable[[], T],
     *,
     epochs: int,
-    validate: Callable[[], float] | None = None,
+    validate: Callable[[T], float] | None = None,
     patience: int = 5,
     time_limit: float | None = None,
     on_epoch: Callable[[Epoch], None] = lambda epoch: None,
@@ -91,7 +91,7 @@ def descend(
     ----------
     one_pass : moves the parameters; calls its argument now and then to check for a stop
     snapshot : returns a copy of the parameters
-    validate : returns the metric of the current parameters
+    validate : returns the metric of a snapshot, higher is better
     patience : epochs without a better validation after which it stops
     time_limit : seconds; a pass cut short counts as an epoch
 
@@ -113,15 +113,16 @@ def descend(
         try:
             passed = one_pass(lambda: should_stop() or out_of_time())
             seconds = time.perf_counter() - started
-            value = None if validate is None else validate()
+            current = snapshot()  # the next pass may end in trouble, and spoil the parameters
+            value = None if validate is None else validate(current)
         except FloatingPointError as error:
             if best is None:
                 raise
             ending, trouble = Ending.NUMERICAL_TROUBLE, str(error)
             break
         better = value is None or value > best_value
-        if better:  # without a validation too: the next pass may end in trouble, and spoil the parameters
-            best, best_epoch = snapshot(), number
+        if better:
+            best, best_epoch = current, number
             best_value = best_value if value is None else value
         epoch = Epoch(number, passed, value, better, seconds, time.perf_counter() - began)
         done.append(epoch)

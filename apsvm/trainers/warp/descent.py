@@ -137,13 +137,7 @@ def train_warp(
     FloatingPointError : weights that are not finite
     """
     descent = _RowSteps(rows, candidates(grades, groups), settings, start)
-    outcome = descend_as_asked(
-        descent,
-        settings,
-        watch,
-        show=show,
-        validate=None if validate is None else lambda: validate(descent.w),
-    )
+    outcome = descend_as_asked(descent, settings, watch, show=show, validate=validate)
     if not np.isfinite(rows.scores(outcome.best)).all():
         raise _not_finite("scores")
     return outcome, descent.pairs

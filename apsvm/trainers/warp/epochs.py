@@ -38,7 +38,7 @@ def descend_as_asked(
     watch: Watch,
     *,
     show: Callable[[Epoch], Progress],
-    validate: Callable[[], float] | None,
+    validate: Callable[[T], float] | None,
 ) -> DescentOutcome[T]:
     """Runs ``descend`` with the limits of the settings; logs each epoch and displays it with ``show``."""
 

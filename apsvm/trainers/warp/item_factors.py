@@ -63,14 +63,7 @@ def train_items(
     if users.size == 0:
         raise NothingToRankError("no user likes at least two items and not all")
     descent = _ItemSteps(lists, users, factors, settings)
-    outcome = descend_as_asked(
-        descent,
-        settings,
-        watch,
-        show=show,
-        validate=None if validate is None else lambda: validate(descent.snapshot()),
-    )
-    return outcome, users.size
+    return descend_as_asked(descent, settings, watch, show=show, validate=validate), users.size
 
 
 class _ItemSteps:
