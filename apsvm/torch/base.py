@@ -152,9 +152,9 @@ class ListLoss(nn.Module):
                 f"gradient were 0: a list needs {self.needs}"
             )
 
-    def watch_gradient(self, value: Tensor, gradient: Tensor) -> None:
-        """Records the gradient of a call; warns if it stays 0 with a loss above 0."""
-        is_still = bool(gradient.abs().sum() <= NO_GRADIENT) and bool((value > 0).any())
+    def watch_gradient(self, value: Tensor, gradient: Tensor | None) -> None:
+        """Records the gradient of a call, None if the loss has none; warns if it stays 0 with a loss above 0."""
+        is_still = gradient is not None and bool(gradient.abs().sum() <= NO_GRADIENT) and bool((value > 0).any())
         if self._without_gradient.is_to_warn(is_still):
             warn_caller(
                 f"{type(self).__name__}: the gradient of {CALLS_WATCHED} calls in a row was 0 and the loss above 0: "

@@ -22,6 +22,7 @@ from typing import Literal, TypeAlias, get_args
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
+from torch.utils.checkpoint import checkpoint
 
 from apsvm._native import _kernels
 from apsvm.torch.ranks import compute_dtype
@@ -133,8 +134,11 @@ def soft_counts(scores: Tensor, among: Tensor, tau: float, kernel: Kernel, valid
 def logistic_counts(at: Tensor, scores: Tensor, among: Tensor, tau: float) -> Tensor:
     """Σ_{j ∈ set} σ((s_j − a_i)/τ), (c, b, m), for the values a ``at`` (b, m), the scores (b, n) and the sets ``among``
     (c, b, n). O(b m n) time."""
-    counts: Tensor = _LogisticCounts.apply(at / tau, scores / tau, among.to(scores.dtype))
-    return counts
+    scores, weights = scores / tau, among.to(scores.dtype)
+    chunks = (at / tau).split(max(1, CHUNK // max(1, scores.numel())), dim=1)
+    if len(chunks) == 1:
+        return _logistic_counts(chunks[0], scores, weights)
+    return torch.cat([checkpoint(_logistic_counts, part, scores, weights, use_reentrant=False) for part in chunks], 2)
 
 
 def above_zero(name: str, value: float) -> float:
@@ -234,33 +238,5 @@ class _DecayingSums(torch.autograd.Function):
         return products.sum(0), back, None
 
 
-class _LogisticCounts(torch.autograd.Function):
-    """Forward and backward pass in chunks of rows; the backward pass consists of differentiable operations."""
-
-    @staticmethod
-    def forward(at: Tensor, scores: Tensor, weights: Tensor) -> Tensor:
-        parts = [
-            torch.einsum("bmn,cbn->cbm", torch.sigmoid(scores.unsqueeze(1) - part.unsqueeze(2)), weights)
-            for part in at.split(_rows_of_chunk(scores), dim=1)
-        ]
-        return torch.cat(parts, 2)
-
-    @staticmethod
-    def setup_context(ctx: FunctionCtx, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx: FunctionCtx, *slopes: Tensor) -> tuple[Tensor, Tensor, None]:
-        at, scores, weights = ctx.saved_tensors
-        rows = _rows_of_chunk(scores)
-        to_at, to_scores = [], torch.zeros_like(scores)
-        for part, slope in zip(at.split(rows, dim=1), slopes[0].split(rows, dim=2), strict=True):
-            share = torch.sigmoid(scores.unsqueeze(1) - part.unsqueeze(2))
-            flow = torch.einsum("cbm,cbn->bmn", slope, weights) * (share * (1 - share))
-            to_at.append(-flow.sum(2))
-            to_scores = to_scores + flow.sum(1)
-        return torch.cat(to_at, 1), to_scores, None
-
-
-def _rows_of_chunk(scores: Tensor) -> int:
-    return max(1, CHUNK // max(1, scores.numel()))
+def _logistic_counts(at: Tensor, scores: Tensor, weights: Tensor) -> Tensor:
+    return torch.einsum("bmn,cbn->cbm", torch.sigmoid(scores.unsqueeze(1) - at.unsqueeze(2)), weights)
