@@ -161,7 +161,7 @@ def _laplace_counts(scores: Tensor, among: Tensor, tau: float, valid: Tensor | N
     keys = x.detach() if valid is None else x.detach().masked_fill(~valid, -torch.inf)
     order = torch.argsort(keys, dim=1, descending=True, stable=True)
     places = torch.empty_like(order).scatter_(1, order, torch.arange(n, device=order.device).expand_as(order))
-    x = _Permuted.apply(x, order, places)
+    x = x.gather(1, order)
     steps = x[:, :-1] - x[:, 1:]
     if valid is not None:
         steps = torch.where(valid.gather(1, order)[:, 1:], steps, 0.0)
@@ -170,26 +170,7 @@ def _laplace_counts(scores: Tensor, among: Tensor, tau: float, valid: Tensor | N
     above = decaying_sums(decay, weights, reverse=False) - weights
     below = decaying_sums(decay, weights, reverse=True) - weights
     counts = torch.cumsum(weights, 2) - 0.5 * weights - 0.5 * above + 0.5 * below
-    permuted: Tensor = _Permuted.apply(counts, places.expand_as(counts), order.expand_as(counts))
-    return permuted
-
-
-class _Permuted(torch.autograd.Function):
-    """``values`` (…, n) in ``order``, of which ``places`` is the inverse. The backward pass is also a gather; that of
-    torch's gather sums, in an undetermined order on some devices."""
-
-    @staticmethod
-    def forward(values: Tensor, order: Tensor, places: Tensor) -> Tensor:
-        return values.gather(-1, order)
-
-    @staticmethod
-    def setup_context(ctx: FunctionCtx, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs[1:])
-
-    @staticmethod
-    def backward(ctx: FunctionCtx, *slopes: Tensor) -> tuple[Tensor, None, None]:
-        order, places = ctx.saved_tensors
-        return _Permuted.apply(slopes[0], places, order), None, None
+    return counts.gather(2, places.expand_as(counts))
 
 
 def decaying_sums(decay: Tensor, values: Tensor, *, reverse: bool) -> Tensor:
