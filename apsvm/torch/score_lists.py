@@ -1,14 +1,13 @@
 """Generated lists of scores for training sorters (the paper's §3.1.2, as its authors' program draws them).
 
-Ten types have equal chance; three of them are one distribution and two another, which leaves seven kinds. A separate
-generator draws on the CPU, so that a seed gives the same lists on every device.
+Ten types have equal chance; three of them are one distribution and two another. A separate generator draws on the CPU,
+so that a seed gives the same lists on every device.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable
 
 import torch
 from torch import Generator, Tensor
@@ -69,24 +68,11 @@ def _whole_range(generator: Generator, lists: int, length: int) -> Tensor:
     return (-1 + 2 * torch.arange(length) / length).expand(lists, length)
 
 
-class Kind(NamedTuple):
-    """share : number of the ten types; draw : generator, n, L → (n, L) float32"""
-
-    share: int
-    draw: Draw
-
-
-KINDS: Mapping[str, Kind] = {
-    "uniform": Kind(3, _uniform),
-    "normal": Kind(1, _normal),
-    "spaced": Kind(1, _spaced_in_order),
-    "shuffled": Kind(1, _spaced_shuffled),
-    "uniform|normal": Kind(2, _uniform_then_normal),
-    "shuffled|uniform": Kind(1, _spaced_then_uniform),
-    "range": Kind(1, _whole_range),
-}
-#: Kind of each of the ten types, as an index of ``KINDS``.
-_KIND_OF_TYPE = [at for at, kind in enumerate(KINDS.values()) for _ in range(kind.share)]
+#: The distributions of the ten types: generator, n, L → (n, L) float32.
+TYPES: tuple[Draw, ...] = (
+    _uniform, _uniform, _uniform, _normal, _spaced_in_order, _spaced_shuffled, _uniform_then_normal,
+    _uniform_then_normal, _spaced_then_uniform, _whole_range,
+)  # fmt: skip
 
 
 def seeded(purpose: str, *numbers: int) -> Generator:
@@ -95,17 +81,13 @@ def seeded(purpose: str, *numbers: int) -> Generator:
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "little"))
 
 
-def draw_lists(generator: Generator, lists: int, length: int) -> tuple[Tensor, Tensor]:
-    """Lists of all kinds, mixed.
-
-    Returns
-    -------
-    scores : (lists, length) float32, on the CPU
-    kinds : (lists,) int64, index in ``KINDS`` of each list's kind
-    """
-    kinds = torch.tensor(_KIND_OF_TYPE)[torch.randint(len(_KIND_OF_TYPE), (lists,), generator=generator)]
+def draw_lists(generator: Generator, lists: int, length: int) -> Tensor:
+    """(lists, length) float32 on the CPU: lists of all types, mixed."""
+    draws = list(dict.fromkeys(TYPES))
+    numbers = torch.tensor([draws.index(draw) for draw in TYPES])
+    number = numbers[torch.randint(len(TYPES), (lists,), generator=generator)]
     scores = torch.empty(lists, length)
-    for at, kind in enumerate(KINDS.values()):
-        rows = (kinds == at).nonzero().squeeze(1)
-        scores[rows] = kind.draw(generator, len(rows), length)
-    return scores, kinds
+    for at, draw in enumerate(draws):
+        rows = (number == at).nonzero().squeeze(1)
+        scores[rows] = draw(generator, len(rows), length)
+    return scores

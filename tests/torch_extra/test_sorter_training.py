@@ -127,7 +127,7 @@ def exact_ranks_with_a_gradient(scores):
 def test_l1_is_the_mean_error():
     sorter = make_sorter("handcrafted")
     quality = judge_sorter(sorter, 30, lists=500)
-    scores, _ = draw_lists(seeded("judging", 0, 0), 500, 30)
+    scores = draw_lists(seeded("judging", 0, 0), 500, 30)
     errors = (sorter(scores) - exact_ranks(scores)).abs().mean(1)
     assert quality.l1 == pytest.approx(float(errors.mean()), rel=1e-5)
 

@@ -167,7 +167,7 @@ class LargeLSTMSorter(LSTMSorter):
 def thresholds(count: int) -> Tensor:
     """Thresholds at ascending quantiles of generated scores and some beyond their range, float64."""
     generator = seeded("thresholds")
-    scores = draw_lists(generator, LISTS, 100)[0].flatten()
+    scores = draw_lists(generator, LISTS, 100).flatten()
     outer = DEVIATION * torch.randn(int(OUTER * len(scores)), generator=generator)
     return torch.cat([scores, outer]).double().quantile((torch.arange(count, dtype=torch.float64) + 0.5) / count)
 

@@ -63,7 +63,7 @@ def judge_sorter(
     total = 0.0
     rows = max(1, SCORES_AT_ONCE // length)
     for first in range(0, lists, rows):
-        scores, _ = draw_lists(seeded("judging", seed, first), min(rows, lists - first), length)
+        scores = draw_lists(seeded("judging", seed, first), min(rows, lists - first), length)
         with torch.no_grad():
             error = (sorter(scores.to(device)).double().cpu() - exact_ranks(scores.double())).abs()
         total += float(error.mean(dim=1).sum())

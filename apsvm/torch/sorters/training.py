@@ -131,7 +131,7 @@ class SorterTraining:
         """Trains on one batch; returns its L1 before the step, a scalar on the device."""
         settings = self.settings
         generator = seeded("training", settings.seed, self.steps)
-        scores, _ = draw_lists(generator, settings.batch, settings.length_of(generator))
+        scores = draw_lists(generator, settings.batch, settings.length_of(generator))
         ranks = exact_ranks(scores).to(self.device)
         for group in self._optimizer.param_groups:
             group["lr"] = self.learning_rate
