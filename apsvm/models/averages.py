@@ -28,7 +28,7 @@ HIGHER_IS_BETTER = (LabelKind.BINARY, LabelKind.THRESHOLD, LabelKind.GRADES, Lab
 def average_of(rankers: Sequence[LinearRanker], divisors: Sequence[float]) -> LinearRanker:
     """The average of at least two rankers of the same features, none of which divides rows by their length.
 
-    Its header is the first one's, without what is of that ranker alone, and with the cautions of all.
+    Its header is the first one's, without what is of that ranker alone, and cautions only if every ranker has some.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def average_of(rankers: Sequence[LinearRanker], divisors: Sequence[float]) -> Li
         details={},
         state=worst.state,
         as_asked=worst.as_asked,
-        cautions=tuple(dict.fromkeys(caution for ranker in rankers for caution in ranker.header.cautions)),
+        cautions=first.cautions if all(ranker.header.cautions for ranker in rankers) else (),
         iterations=None,
         C=None,
         certificate=None,

@@ -134,14 +134,15 @@ def averaged(parts: Sequence[tuple[Model, Fit, Outcome]], divisors: Sequence[flo
         return None
     of_parts = zip(parts, divisors, strict=True)
     scores = [training_scores(outcome, fit.training_set()) / divisor for (_, fit, outcome), divisor in of_parts]
+    average = average_of(members, divisors)
     return replace(
         next((outcome for outcome in outcomes if not outcome.as_asked), outcomes[0]),
         w=None,
-        average=average_of(members, divisors),
+        average=average,
         scores=np.sum(scores, axis=0),
         interrupted=any(outcome.interrupted for outcome in outcomes),
         notes=[_in_words(fit, outcome) for _, fit, outcome in parts],
-        cautions=list(dict.fromkeys(caution for outcome in outcomes for caution in outcome.cautions)),
+        cautions=average.header.cautions,
         iterations=None,
         C=None,
         certificate=None,

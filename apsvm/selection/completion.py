@@ -422,7 +422,8 @@ class Completion:
         relevant = data.target.relevant
         folds, others = self.held_out()
         worth = pooled_ap(folds, relevant, others)._asdict()
-        outcome = replace(outcome, details={**outcome.details, "held_out": {"AP": worth, "of": choice.how}})
+        about: dict[str, Json] = {"AP": worth, "of": choice.how, "chance": float(relevant.mean())}
+        outcome = replace(outcome, details={**outcome.details, "held_out": about})
         is_large = len(data.rows) >= ENOUGH_ROWS_A_FEATURE * data.rows.dimension
         if len(folds) == 1 and is_large:
             return outcome

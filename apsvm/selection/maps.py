@@ -52,23 +52,27 @@ MOST_VALUES = 5_000_000
 
 
 class MapChoice(NamedTuple):
-    """AP of boosted rules and of columns on held-out rows, these rows in words, and the maps that are taken."""
+    """AP of boosted rules and of columns on held-out rows, these rows in words, the maps taken, and True if the
+    difference is clear."""
 
     of_rules: float
     of_columns: float
     how: str
     takes_columns: bool
     takes_rules: bool
+    is_clear: bool
 
     def figures(self) -> dict[str, Json]:
         """The comparison, for the header of the model."""
         return {"of_rules": self.of_rules, "of_columns": self.of_columns, "held_out": self.how}
 
     def __str__(self) -> str:
-        by = f"by {abs(self.of_rules - self.of_columns):.3f} of AP"
+        by = f"by {abs(self.of_rules - self.of_columns):.3f} of AP, on average over the folds"
         if self.takes_rules and self.takes_columns:
             both = f"AP {self.of_columns:.3f} and {self.of_rules:.3f}"
             return f"features: the average of columns and {Rules.stem}, of which neither is clearly better ({both})"
+        if not self.is_clear:
+            return "features: columns, as boosted rules rank held-out rows about as well"
         if self.of_rules < self.of_columns:
             return f"features: columns, as boosted rules rank held-out rows worse, {by}"
         if self.takes_rules:
@@ -96,7 +100,8 @@ def complete(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training | 
     maps = compare_maps(rules, columns, choice)
     if maps is None:
         return columns
-    watch.remark(str(maps))
+    if maps.is_clear or raw.dataset.table is not None:
+        watch.remark(str(maps))
     details = {"features": maps.figures()}
     if not maps.takes_rules:
         return replace(columns, details=details)
@@ -164,13 +169,13 @@ class AverageOfMaps:
         relevant, how = self.data.target.relevant, f"{len(held_out)} folds of {self.data.unit}"
         folds = [mean_of(of_fold, divisors) for of_fold in held_out]
         by_others = [mean_of(of_fold, divisors) for of_fold in zip(*others, strict=False)]
+        worth = pooled_ap(folds, relevant, by_others)._asdict()
         rows = held_out_scores(folds, outcome.scores, relevant, how)
         return replace(
             outcome,
             threshold=threshold_by(rows),
             held_out=rows,
-            cautions=first.cautions,
-            details={**self.details, "held_out": {"AP": pooled_ap(folds, relevant, by_others)._asdict(), "of": how}},
+            details={**self.details, "held_out": {"AP": worth, "of": how, "chance": float(relevant.mean())}},
             seconds={part: first.seconds.get(part, 0.0) + second.seconds.get(part, 0.0) for part in first.seconds},
         )
 
@@ -208,7 +213,7 @@ class RulesOfFolds:
 
 def compare_maps(rules: RulesOfFolds, columns: Training, choice: Choice) -> MapChoice | None:
     """Compares boosted rules with the chosen ranker of columns. None if they cannot be compared, which takes two
-    classes, the loss ``ap`` and folds; or if they are about equal and are not averaged."""
+    classes, the loss ``ap`` and folds."""
     from apsvm.metrics.evaluate import evaluate
 
     fit, data, race = columns.fit, columns.data, choice.race
@@ -239,17 +244,10 @@ def compare_maps(rules: RulesOfFolds, columns: Training, choice: Choice) -> MapC
             break
     may_be_taken = fit.dataset.table is not None and fit.dataset.n_values <= MOST_VALUES
     is_clear = abs(ahead) >= max(LEAST, ERRORS * error)
-    if not is_clear:
-        is_mixture = columns.completion.mixture is not None and columns.completion.mixture.choice is not None
-        apart = fit.selection is None and not race.is_of_parts  # rows and folds as a threshold needs them
-        if not may_be_taken or positives >= FEWEST or is_mixture or not apart:
-            return None
+    is_mixture = columns.completion.mixture is not None and columns.completion.mixture.choice is not None
+    apart = fit.selection is None and not race.is_of_parts  # rows and folds as a threshold needs them
+    averages = not is_clear and may_be_taken and positives < FEWEST and apart and not is_mixture
     compared = len(of_rules)
     how = choice.how if compared == len(race.folds) else f"{compared} of {choice.how}"
-    return MapChoice(
-        of_columns + ahead,
-        of_columns,
-        how,
-        takes_columns=ahead < 0.0 or not may_be_taken or not is_clear,
-        takes_rules=may_be_taken and (ahead > 0.0 or not is_clear),
-    )
+    takes_rules = averages or (is_clear and may_be_taken and ahead > 0.0)
+    return MapChoice(of_columns + ahead, of_columns, how, averages or not takes_rules, takes_rules, is_clear)

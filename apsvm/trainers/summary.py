@@ -34,9 +34,10 @@ def chosen(end: Outcome | Header, metric: str | None) -> Iterator[str]:
     choice, worth = end.details.get("choice"), end.details.get("held_out")
     of_all = worth.get("AP") if isinstance(worth, dict) else None
     ap = ""
-    if isinstance(of_all, dict):
+    if isinstance(worth, dict) and isinstance(of_all, dict):
         value, low, high = (float(str(of_all[name])) for name in ("value", "low", "high"))
-        ap = f"AP there {value:.3f}, most likely {low:.2f} to {high:.2f} on other rows"
+        chance = f" ({float(str(worth['chance'])):.3f} by chance)" if "chance" in worth else ""
+        ap = f"AP there {value:.3f}{chance}, most likely {low:.2f} to {high:.2f} on other rows"
     if not isinstance(choice, dict):
         if ap:
             yield f"tried on held-out rows: {ap}"

@@ -579,3 +579,21 @@ def test_numbers_are_numbers_to_the_last_row(last: str, tmp_path: Path, monkeypa
             read(tmp_path, f"{text}{last},1,0\n")
     with pytest.raises(DataError, match=r"data.csv:602: column .a.: expected a number, found .x."):
         read(tmp_path, f"{text}x,1,0\n", columns_of(read(tmp_path, text)))
+
+
+def test_amounts_of_a_model_of_plain_numbers(tmp_path: Path) -> None:
+    """They are numbers written otherwise; shares in per cent are others."""
+    trained = read(tmp_path, "a,y\n1234.5,0\n17,1\n")
+    model = ForModel(columns=columns_of(trained), names=None, width=1)
+    path = tmp_path / "new.csv"
+    path.write_text('a,y\n"$1,234.50",0\n$17,1\n')
+    assert read_data(path, model=model).X[:, 0].tolist() == [1234.5, 17.0]
+    path.write_text("a,y\n12 %,0\n3 %,1\n")
+    with pytest.raises(DataError, match="expected a number, found '12 %'"):
+        read_data(path, model=model)
+
+
+def test_the_one_amount_of_another_money_is_named(tmp_path: Path) -> None:
+    text = "a,y\n" + "".join(f"${at},{at % 2}\n" for at in range(1, 40)) + "€7,1\n"
+    with pytest.raises(DataError, match=r":41: column 'a': expected a number like '\$1', found '€7'"):
+        read(tmp_path, text)

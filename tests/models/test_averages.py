@@ -51,7 +51,7 @@ def test_the_score_is_the_sum_of_scores_divided(members, X):
     # What is of the first member alone is not said of the whole.
     assert average.header == Header(
         family="structured-svm", loss="ap", state="converged", features=average.header.features,
-        members=average.header.members, cautions=("few positives", "not all is learned"),
+        members=average.header.members,
     )  # fmt: skip
     assert has_constant_of_members(average)
     for off in (1e-12, -1e-12, 1.0):

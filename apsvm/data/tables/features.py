@@ -16,7 +16,7 @@ from apsvm.data.dataset import DataError
 from apsvm.data.tables.cells import Cells, Table, shown
 from apsvm.data.tables.dates import day_of, days_of, features_of_dates, has_zone
 from apsvm.data.tables.learning import cells_missing, fail_of
-from apsvm.data.tables.typed import not_numbers
+from apsvm.data.tables.typed import ColumnError, Evidence, not_numbers, written_style
 from apsvm.data.tables.written_numbers import DECIMAL, number_in
 from apsvm.models.columns import EXAMPLES, Column, ColumnKind, Columns, DatePart
 
@@ -151,8 +151,13 @@ def numbers_of(cells: Cells, column: Column) -> NDArray[np.float64]:
             row = int(np.argmax(np.isinf(values)))
             raise cells.fail(row, f"expected a finite number, found '{values[row]:g}'")
         return values
-    of_text = cells.number_of.copy()
-    of_text[np.isnan(of_text)] = [number_in(word, column.style) for word in cells.words]
+    of_text, style = cells.number_of.copy(), column.style
+    if not style and not any("%" in word for word in cells.words):  # amounts, where training had plain numbers
+        try:
+            style = written_style(Evidence.of(cells, spelled=False))
+        except ColumnError as error:
+            raise DataError(f"{cells.places.source}: column {cells.name!r}{error}") from None
+    of_text[np.isnan(of_text)] = [number_in(word, style) for word in cells.words]
     wrong = np.isnan(of_text)
     if wrong.any():
         raise fail_of(cells, not_numbers(cells.name, cells.counted(wrong), of_training=False))

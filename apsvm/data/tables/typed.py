@@ -25,6 +25,7 @@ from apsvm.data.tables.written_numbers import (
     number_in,
     number_of,
     of_one_unit,
+    unit_of,
 )
 from apsvm.models.columns import MOST_RARE, NUMBER_STYLES, ORDERS, Column, ColumnKind, DatePart
 
@@ -276,14 +277,26 @@ def _names_rows(evidence: Evidence, options: TableOptions) -> bool:
 
 
 def _written_numbers(evidence: Evidence, options: TableOptions) -> Column | LeftOut | None:
-    """Numbers as people write them. Where commas are decimal in the file, points stand before no decimals; numbers
-    beside the words were read in the style of the file."""
-    words, others = evidence.words, evidence.numbers.size > 0
-    styles = ("comma",) if evidence.decimal == "," else ("point",) if others else NUMBER_STYLES
-    style, values = _reading(evidence, styles, number_of, text_of, "write it without a separator of thousands")
-    if not style or not of_one_unit(list(words), others=others):
+    """Numbers as people write them."""
+    style = written_style(evidence)
+    if not style:
         return None
-    return _numbers(evidence, options, f"{shown(next(iter(words)))} is {text_of(values[0])}", style)
+    first = next(iter(evidence.words))
+    value = number_of(first, style)
+    assert value is not None
+    return _numbers(evidence, options, f"{shown(first)} is {text_of(value)}", style)
+
+
+def written_style(evidence: Evidence) -> str:
+    """The style in which all words are numbers of one unit; "" where they are not. Raises ColumnError for several.
+
+    Where commas are decimal in the file, points stand before no decimals; numbers beside the words were read in the
+    style of the file.
+    """
+    others = evidence.numbers.size > 0
+    styles = ("comma",) if evidence.decimal == "," else ("point",) if others else NUMBER_STYLES
+    style, _ = _reading(evidence, styles, number_of, text_of, "write it without a separator of thousands")
+    return style if style and of_one_unit(list(evidence.words), others=others) else ""
 
 
 def _written_dates(evidence: Evidence, options: TableOptions) -> Column | None:
@@ -348,8 +361,13 @@ def _mixed_dates(evidence: Evidence, example: str) -> ColumnError:
 
 def _unlike_amounts(name: str, words: Mapping[str, int]) -> WrongCellsError:
     """The error of a column of amounts, about the few that are unlike the others, where these are few."""
+    by_unit = Counter[str]()
+    for word, count in words.items():
+        by_unit[unit_of(word)] += count
+    unit = by_unit.most_common(1)[0][0]
     unlike = [{word: words[word] for word in words if number_of(word, style) is None} for style in NUMBER_STYLES]
-    fewest = min(unlike, key=lambda others: sum(others.values()))
+    unlike.append({word: words[word] for word in words if unit_of(word) != unit})
+    fewest = min(filter(None, unlike), key=lambda others: sum(others.values()), default={})
     if not fewest or 10 * sum(fewest.values()) > sum(words.values()):
         return not_numbers(name, words, of_training=True)
     return not_numbers(name, fewest, of_training=True, like=next(word for word in words if word not in fewest))

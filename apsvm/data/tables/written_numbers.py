@@ -57,6 +57,11 @@ def number_in(word: str, style: str) -> float | None:
     return truth if truth is not None or not style else number_of(word, style)
 
 
+def unit_of(word: str) -> str:
+    """The signs of money or per cent in a word."""
+    return "".join(sign for sign in _SIGN if sign in word)
+
+
 def of_one_unit(words: Sequence[str], *, others: bool) -> bool:
     """True if the numbers share one currency sign or have none, or are all percentages. ``others``: True if the column
     has numbers besides these words."""
