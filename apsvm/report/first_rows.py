@@ -119,7 +119,7 @@ class FirstRows:
         """The list; ``counts`` adds the number of positives found so far."""
         columns = {"place": self.places.tolist(), self.called: self.names, "query": self.queries}
         columns |= dict(self.columns)
-        columns |= {"score": [f"{score:.6g}" for score in self.scores.tolist()], "answer": self.answers}
+        columns |= {"score": [f"{score:.6g}" for score in self.scores.tolist()], "predicted": self.answers}
         if self.relevant is not None:
             labels = self.labels or ["yes" if positive else "no" for positive in self.relevant]
             kinds = ("good" if positive else "muted" for positive in self.relevant)
