@@ -213,7 +213,7 @@ def qp(h: Hostile) -> None:
 
 
 def ranking(h: Hostile) -> None:
-    names = ("greedy", "search", "select", "search-select", "qs", "bucket", "against-loss")
+    names = ("greedy", "search", "select", "search-select", "qs", "bucket")
     loss = make_loss(h.chance.choice(("ap", "auc", "ndcg", "mrr")))
     oracle = _kernels.RankingOracle(h(h.chance.choice(names)), h(loss.unimodal), h(h.threads()))
     sizes = [(h.size(1, 5), h.size(1, 9)) for _ in range(3)]
@@ -297,7 +297,7 @@ def lists(h: Hostile) -> None:
     with np.errstate(over="ignore"):
         scores = h.scores(positive.size).astype(dtype).reshape(shape)
     _kernels.solve_lists(
-        h(h.chance.choice(("bucket", "qs", "greedy", "against-loss"))), h(True), h(h.chance.choice(("hinge", "ramp"))),
+        h(h.chance.choice(("bucket", "qs", "greedy"))), h(True), h(h.chance.choice(("hinge", "ramp"))),
         h(scores), h(positive), h(valid), h(ints(begins[0])), h(weights), h(ints(begins[1])),
         h(discount), h(np.zeros(shape[0])), h(np.zeros(shape[0], bool)), h(np.zeros(shape, dtype)), h(h.threads()),
     )  # fmt: skip

@@ -159,7 +159,10 @@ def _of_bags(
         return make_folds(target, groups, k, seed, only_grades=only_grades)
     best = bags.best(target.relevant)
     grades = None if target.grades is None else bags.best(target.grades)
-    of_bags = make_folds(Target(target.labels, best, grades), None, k, seed, only_grades=only_grades)
+    try:
+        of_bags = make_folds(Target(target.labels, best, grades), None, k, seed, only_grades=only_grades)
+    except FoldError as error:
+        raise FoldError(f"{error}, as copies of a row and rows of a bag count once") from None
     test = np.empty(bags.n_bags, dtype=np.int64)
     for at, fold in enumerate(of_bags):
         test[fold.test] = at

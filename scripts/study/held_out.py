@@ -191,7 +191,11 @@ def main() -> None:
             few = positives is not None and 5 * positives > 3 * y.sum()
             if X.shape[1] < 3 or few or (name, positives) in done:
                 continue
-            results.append(measured(name, X, y, positives))
+            try:
+                results.append(measured(name, X, y, positives))
+            except ValueError as error:  # all positives are copies of a row
+                print(name, positives, error, flush=True)
+                continue
             path.write_text(json.dumps(results, indent=1) + "\n")
             print(name, results[-1]["positives"], results[-1]["AP"], flush=True)
     each = [(number, number + 1, f"{number} positives") for number in options.positives if number is not None]

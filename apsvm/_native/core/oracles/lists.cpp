@@ -171,8 +171,8 @@ void Workspace::subtract_ranking_by_score(const LossView &loss) {
 }
 
 template <class Score>
-void solve_list(const RankingSolver &solver, bool against_loss, ListForm form, std::size_t list, const Score *scores,
-                const ListRows &rows, const ListLosses &losses, const ListAnswers<Score> &answers, Workspace &work,
+void solve_list(const RankingSolver &solver, ListForm form, std::size_t list, const Score *scores, const ListRows &rows,
+                const ListLosses &losses, const ListAnswers<Score> &answers, Workspace &work,
                 std::size_t threads) {
     const std::size_t begin = list * rows.n, end = begin + rows.n;
     const auto [n_pos, n_neg] = count_classes(rows, list);
@@ -198,20 +198,19 @@ void solve_list(const RankingSolver &solver, bool against_loss, ListForm form, s
     const Answer answer = solver.solve(loss, violating, work.positives.data(), work.negatives.data(),
                                        work.weights_pos.data(), work.weights_neg.data(), work.solver, threads);
     work.share_ties(loss);
-    double value = answer.value, sign = 1.0;
+    double value = answer.value;
     if (form == ListForm::ramp) {
         work.subtract_ranking_by_score(loss);
         const double top = work.solver.sorted[0];
-        value = (against_loss ? -answer.loss : answer.loss) + dot(work.weights_pos.data(), work.positives.data(), top, n_pos) +
+        value = answer.loss + dot(work.weights_pos.data(), work.positives.data(), top, n_pos) +
                 dot(work.weights_neg.data(), work.negatives.data(), top, n_neg);
-        if (against_loss) sign = -1.0;
     }
-    answers.values[list] = sign * value;
+    answers.values[list] = value;
     const double *of_pos = work.weights_pos.data(), *of_neg = work.weights_neg.data();
     for (std::size_t i = begin; i < end; ++i) {
         double weight = 0.0;
         if (counts(i)) weight = rows.positive[i] ? *of_pos++ : *of_neg++;
-        answers.row_weights[i] = static_cast<Score>(sign * weight);
+        answers.row_weights[i] = static_cast<Score>(weight);
     }
 }
 
@@ -243,8 +242,7 @@ void solve_lists(Algorithm algorithm, bool unimodal, ListForm form, const Score 
     std::vector<std::unique_ptr<Workspace>> workspaces(workers);
     for (auto &workspace : workspaces) workspace = pool().take();
     in_runs(rows.n_lists, workers, [&](std::size_t list, std::size_t t) {
-        solve_list(solver, algorithm == Algorithm::against_loss, form, list, scores, rows, losses, answers,
-                   *workspaces[t], workers == 1 ? threads : 1);
+        solve_list(solver, form, list, scores, rows, losses, answers, *workspaces[t], workers == 1 ? threads : 1);
     });
     for (auto &workspace : workspaces) pool().give_back(std::move(workspace));
 }

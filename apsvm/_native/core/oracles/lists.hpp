@@ -42,8 +42,6 @@ struct ListAnswers {
 
 // What is computed of the scores. Δ is that of the ranking found, A of the ranking by score, F(R) = w·Ψ(R) − w·Ψ(R*):
 //     hinge  max_R {F + Δ}                 ramp  max_R {F + Δ} − F(A)
-// and with the algorithm `against_loss`, which looks for the R that maximises F − Δ,
-//     hinge  max_R {F − Δ}                 ramp  F(A) − max_R {F − Δ}
 enum class ListForm { hinge, ramp };
 
 // Lists without both classes have the value 0 and weigh nothing; those with a score that is not finite have NaN for

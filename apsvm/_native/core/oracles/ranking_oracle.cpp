@@ -27,7 +27,6 @@ Algorithm algorithm_named(std::string_view name) {
     if (name == "search-select") return Algorithm::search_select;
     if (name == "qs") return Algorithm::qs;
     if (name == "bucket") return Algorithm::bucket;
-    if (name == "against-loss") return Algorithm::against_loss;
     throw std::invalid_argument("unknown algorithm " + std::string(name));
 }
 
@@ -50,11 +49,6 @@ std::int64_t RankingSolver::rank_negatives(const Problem &problem, const LossVie
     const std::size_t n_neg = loss.n_neg;
     if (algorithm_ == Algorithm::bucket)
         return workspace.bucket.rank(problem, sink, negatives, n_neg, spare, violating, threads);
-    if (algorithm_ == Algorithm::against_loss) {
-        sort_scores(negatives, nullptr, n_neg, workspace.items, workspace.sort);
-        return rank_against_loss(problem, loss.discount, sink, workspace.items.data(), n_neg,
-                                 workspace.against_loss);
-    }
     if (workspace.items.size() < n_neg) workspace.items.resize(n_neg);
     for (std::size_t i = 0; i < n_neg; ++i) workspace.items[i] = {negatives[i], static_cast<std::int32_t>(i)};
     Scored *const begin = workspace.items.data(), *const end = begin + n_neg;
@@ -92,8 +86,7 @@ Answer RankingSolver::solve(const LossView &loss, std::int64_t &violating, const
     }
     // Σc = 0: measuring the scores from the top positive keeps a common offset from eating the digits.
     const double top = sorted[0];
-    answer.value = (algorithm_ == Algorithm::against_loss ? -answer.loss : answer.loss) +
-                   dot(weights_pos, positives, top, static_cast<std::size_t>(n_pos)) +
+    answer.value = answer.loss + dot(weights_pos, positives, top, static_cast<std::size_t>(n_pos)) +
                    weigh_ranks(sink.ranks, negatives, loss.n_neg, n_pos, loss.scale, top, weights_neg, threads);
     return answer;
 }

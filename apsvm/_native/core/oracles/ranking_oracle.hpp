@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "oracles/against_loss.hpp"
 #include "oracles/batch.hpp"
 #include "oracles/bucket.hpp"
 #include "oracles/inference.hpp"
@@ -16,7 +15,7 @@
 
 namespace apsvm {
 
-enum class Algorithm { greedy, search, select, search_select, qs, bucket, against_loss };
+enum class Algorithm { greedy, search, select, search_select, qs, bucket };
 
 // By its name in the registry of oracles; throws std::invalid_argument where there is none.
 Algorithm algorithm_named(std::string_view name);
@@ -59,7 +58,6 @@ public:
         std::vector<double> sorted;  // the positives' scores
         std::vector<std::int64_t> counts;
         Bucket bucket;
-        AgainstLossWorkspace against_loss;
     };
     static constexpr bool kSharesTask = true;
 
