@@ -184,6 +184,17 @@ def test_the_table_of_the_readme_is_what_was_measured():
     assert seconds[2:] == [f"{np.mean([one['seconds'][name] for one in measured]):.1f}" for name in methods]
 
 
+def test_the_table_of_few_positives_is_what_was_measured():
+    measured = json.loads((ROOT / "docs" / "figures" / "few_positives.json").read_text(encoding="utf-8"))
+    table = tables_of(PAGES[DOCS / "benchmarks.md"])
+    at = next(number for number, row in enumerate(table) if row[0] == "test AP, positives")
+    methods = [name.strip("`") for name in table[at][2:]]
+    assert set(methods) == set(measured[0]["AP"])
+    for row in table[at + 2 : at + 5]:
+        some = [one["AP"] for one in measured if one["thinned_to"] == int(row[0])]
+        assert row[1:] == [str(len(some)), *(shown(np.mean([one[name] for one in some])) for name in methods)]
+
+
 def test_the_table_of_nine_sets_is_what_was_measured():
     measured = json.loads((ROOT / "docs" / "figures" / "defaults.json").read_text(encoding="utf-8"))
     table = tables_of(PAGES[DOCS / "benchmarks.md"])

@@ -70,7 +70,7 @@ def average_with(search: SettingsSearch, candidates: Sequence[Candidate]) -> Ave
     highest = top.mean(metric)
     of_map: dict[str, Candidate] = {}
     for one in (top, *sorted(candidates, key=lambda one: -one.mean(metric))):
-        if is_near(one, top, metric) and _fits_in(search, one):
+        if is_near(one, top, metric, search.positives) and _fits_in(search, one):
             of_map.setdefault(search.fits[one.grid].features.features, one)
     members = list(of_map.values())
     if len(members) < 2:

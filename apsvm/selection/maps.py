@@ -22,7 +22,7 @@ from apsvm.data.features.binning import MOST_FEATURES
 from apsvm.data.features.logarithms import Logarithms
 from apsvm.data.features.rules import Rules
 from apsvm.selection.average import averaged, divisors_of, mean_of
-from apsvm.selection.choose import pooled_ap
+from apsvm.selection.choose import LEAST, pooled_ap, share_error
 from apsvm.selection.completion import Completion, Training, completed
 from apsvm.selection.folds import affordable_count
 from apsvm.selection.quick import LOSS, Choice, choose
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from apsvm.trainers.base import TrainingSet
     from apsvm.trainers.fitting import Fit
 
-#: One map is taken alone, or reported as better, if the difference of AP is at least this and at least ``ERRORS``
-#: standard errors of a share among as many positives. The comparison ends early if rules are that many errors behind,
+#: One map is taken alone, or reported as better, if the difference of AP is at least ``choose.LEAST`` and ``ERRORS``
+#: standard errors. The comparison ends early if rules are that many errors behind,
 #: or ``SURE`` ahead.
-LEAST, ERRORS, SURE = 0.02, 1.0, 3.0
+ERRORS, SURE = 1.0, 3.0
 #: Fewest positives without an average. On 73 tables of R it raised test AP by .020 ± .006, .017 ± .005 and .006 ± .004
 #: with 15, 30 and 60 positives, and by .001 ± .002 with all of them; training takes longer.
 FEWEST = 200
@@ -239,7 +239,7 @@ def compare_maps(rules: RulesOfFolds, columns: Training, choice: Choice) -> MapC
         positives += int(relevant[fold.test].sum())
         of_columns = math.fsum(own[: len(of_rules)]) / len(of_rules)
         ahead = math.fsum(of_rules) / len(of_rules) - of_columns
-        error = math.sqrt(max(0.0, of_columns * (1.0 - of_columns)) / positives)
+        error = share_error(of_columns, positives)
         if ahead <= -ERRORS * error or ahead >= SURE * error:
             break
     may_be_taken = fit.dataset.table is not None and fit.dataset.n_values <= MOST_VALUES

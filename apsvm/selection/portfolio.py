@@ -174,7 +174,10 @@ class PortfolioSearch:
                 raise SelectionError("; ".join(dict.fromkeys(search.failures.values())))
             if not ranked:  # it was stopped
                 break
-            kept = self._hopeful(search, ranked) if number == 1 else self._finalists(ranked, is_last=is_last)
+            if number == 1:
+                kept = self._hopeful(search, ranked)
+            else:
+                kept = self._finalists(ranked, search.positives, is_last=is_last)
             for one in ranked:
                 if one not in kept:
                     ended(self.racing[one.grid], one)
@@ -203,17 +206,18 @@ class PortfolioSearch:
         limit = top - HOPELESS * math.sqrt(share * (1.0 - share) / count)
         return [one for place, one in enumerate(ranked) if place < self._most or one.mean(self.metric) >= limit]
 
-    def _finalists(self, ranked: Sequence[Candidate], *, is_last: bool) -> list[Candidate]:
+    def _finalists(self, ranked: Sequence[Candidate], positives: int | None, *, is_last: bool) -> list[Candidate]:
         """Candidates that go on after the screening, of several kinds, so that one kind does not crowd out another that
         improves with more rows."""
+        metric = self.metric
         of_kinds: dict[object, list[Candidate]] = {}
         for one in ranked:
             of_kinds.setdefault(self.racing[one.grid].kind, []).append(one)
         kinds = list(of_kinds.values())
         if not is_last:
-            kept = [one for of_kind in kinds[:FINALISTS] for one in of_kind if is_near(one, of_kind[0], self.metric)]
+            kept = [one for of in kinds[:FINALISTS] for one in of if is_near(one, of[0], metric, positives)]
         else:
-            kept = [of[0] for of in kinds if is_near(of[0], ranked[0], self.metric)][: self._most]
+            kept = [of[0] for of in kinds if is_near(of[0], ranked[0], metric, positives)][: self._most]
         # With queries the metric's own loss always stays.
         for kind in dict.fromkeys(self.racing[one.grid].kind for one in kept):
             own = (one for one in of_kinds[kind] if self.racing[one.grid].loss in self._own_losses)

@@ -152,6 +152,11 @@ class SettingsSearch:
         return self._cross.judged(scores, self.target.of(test), None if groups is None else groups[test], fold, line)
 
     @property
+    def positives(self) -> int | None:
+        """Number of positives of a single list; None with queries."""
+        return None if self._by_query else int(self.target.relevant.sum())
+
+    @property
     def _by_query(self) -> bool:
         groups = self._cross.groups
         return groups is not None and np.unique(groups).size > 1

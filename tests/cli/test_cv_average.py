@@ -30,8 +30,7 @@ def few(monkeypatch):
         Entry("ap", {"bound": "hinge"}, PRODUCTS, multiples=(0.1, 1.0)),
     ]
     monkeypatch.setattr(module, "portfolio", lambda *_: entries)
-    monkeypatch.setattr(choose, "NEAR", 1.0)
-    monkeypatch.setattr(choose, "CLEAR", 1e9)
+    monkeypatch.setattr(choose, "LEAST", 1.0)
     monkeypatch.setattr(beside, "LOGISTIC_C", (1.0,))
     monkeypatch.setattr(beside, "MOST_DENSE_VALUES", 0)
 
@@ -119,8 +118,8 @@ def test_none_is_made_where_one_alone_is_better(run, rng, tmp_path, write_rows, 
     X = rng.normal(size=(300, 3))
     score = np.cos(3.0 * X[:, 2]) + 0.1 * rng.normal(size=300)
     path = write_rows(tmp_path / "wave.svm", X, np.where(score > 0.8, 1.0, -1.0))
-    for near, behind in ((1.0, averaging.BEHIND), (0.03, 1.0)):
-        monkeypatch.setattr(choose, "NEAR", near)
+    for near, behind in ((1.0, averaging.BEHIND), (0.02, 1.0)):
+        monkeypatch.setattr(choose, "LEAST", near)
         monkeypatch.setattr(averaging, "BEHIND", behind)
         done = run("cv", path, "--folds", 3, "-j", 1, "-o", tmp_path / "m")
         assert "average" not in done.stdout

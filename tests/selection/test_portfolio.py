@@ -86,6 +86,7 @@ def test_entries_of_two_classes(two_classes):
         "ap, hinge, piecewise",
         "ap, tight, piecewise",
         "ap, hinge, rules",
+        "auc, hinge, rules",
         "ap, hinge, products",
         "ap, hinge, nystroem",
     ])  # fmt: skip
@@ -138,8 +139,9 @@ def test_the_metrics_own_loss(two_classes):
 
 
 def test_entries_of_grades(grades):
-    """ndcg besides ap, which takes the grades above 0 as relevant."""
-    assert {one.loss: one.labels for one in listed(grades)} == {"ap": RELEVANT_FROM_1, "ndcg": None}
+    """ndcg besides ap, which takes the grades above 0 as relevant; no rules by auc in queries."""
+    own = {"ap": RELEVANT_FROM_1, "ndcg": None}
+    assert {one.loss: one.labels for one in listed(grades)} == own
     said = LabelOptions(relevant_from=2.0)
     assert all(one.labels is None for one in listed(grades, labels=said))
 
@@ -225,16 +227,20 @@ def raced(whole, *entries):
 
 
 def test_who_goes_on_to_all_folds(two_classes):
-    """The best of each of three kinds, and none that is behind by more than .03, or one standard error."""
+    """The best of each of three kinds, and none that is behind by more than .03, or one standard error; in a single
+    list by more than .02, or a standard error of a share of the positives."""
     whole = PortfolioSearch(two_classes, AP)
     kinds = [entry("ap", features=name) for name in ("linear", "piecewise:2", "rules:9", "products", "nystroem:9")]
 
-    def finalists(*values):
+    def finalists(*values, positives=None):
         ranked = raced(whole, *values)
-        return [ranked.index(one) for one in whole._finalists(ranked, is_last=True)]
+        return [ranked.index(one) for one in whole._finalists(ranked, positives, is_last=True)]
 
-    def of_means(*means):
-        return finalists(*zip(kinds, means, strict=False))
+    def of_means(*means, positives=None):
+        return finalists(*zip(kinds, means, strict=False), positives=positives)
+
+    assert of_means(0.5, 0.455, 0.44, positives=100) == [0, 1]
+    assert of_means(0.5, 0.485, 0.475, positives=10_000) == [0, 1]
 
     assert of_means(0.9, 0.9, 0.88, 0.875) == [0, 1, 2]
     assert of_means(0.9, 0.875, 0.865) == [0, 1]
@@ -250,7 +256,7 @@ def test_of_queries_the_metric_s_own_loss_goes_on(grades):
     whole = PortfolioSearch(queries, parse_metrics(["nDCG(exp)"]))
     auc, ndcg, ap = (entry(loss, features="rules:9") for loss in ("auc", "ndcg", "ap"))
     ranked = raced(whole, (auc, 0.9), (ap, 0.85), (ndcg, 0.8), (entry("ndcg", features="products"), 0.6))
-    assert whole._finalists(ranked, is_last=True) == [ranked[0], ranked[2]]
+    assert whole._finalists(ranked, None, is_last=True) == [ranked[0], ranked[2]]
 
 
 def test_who_goes_on_to_more_rows(two_classes, monkeypatch):
@@ -265,9 +271,9 @@ def test_who_goes_on_to_more_rows(two_classes, monkeypatch):
         (entry("ap", features="piecewise"), 0.6, 0.6),
         (entry("ap"), 0.5, 0.5),
     )
-    assert whole._finalists(ranked, is_last=False) == [ranked[at] for at in (0, 1, 2, 4)]
+    assert whole._finalists(ranked, None, is_last=False) == [ranked[at] for at in (0, 1, 2, 4)]
     monkeypatch.setattr(module, "FINALISTS", 1)
-    assert whole._finalists(ranked, is_last=False) == ranked[:2]
+    assert whole._finalists(ranked, None, is_last=False) == ranked[:2]
 
 
 def ends_of(whole):
