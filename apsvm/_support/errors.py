@@ -1,4 +1,4 @@
-"""What goes wrong with the program's own files."""
+"""Errors of the program's own files."""
 
 
 class ModelError(ValueError):

@@ -1,5 +1,5 @@
-"""What ``apsvm train`` and ``cv`` share: options checked before reading, remarks on the rows, signals, a decision's
-threshold, and the end, where the model is written."""
+"""Shared parts of ``apsvm train`` and ``cv``: checks of options, remarks on the rows, signals, the threshold, and
+writing the model."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def read_data(
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What ``read_data`` is given."""
+    """Arguments of ``read_data``."""
 
     source: str
     options: ReadOptions

@@ -86,8 +86,8 @@ def figure(value: float | None) -> str:
 
 
 def drivers_of(part: JudgedRanker) -> Markup:
-    """What moves the scores of these rows; of a net its layers. Empty with several components, which have sections of
-    their own."""
+    """Section on the features that drive the scores of these rows; on the layers of a net. Empty with several
+    components, which have their own sections."""
     if isinstance(part.ranker, NetRanker):
         return layers_of(part.ranker)
     return section("What drives the score", *drivers_in(part)) if part.ranker.components == 1 else Markup("")

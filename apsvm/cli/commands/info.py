@@ -92,7 +92,7 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
 
 
 def _features(model: Model) -> str:
-    """How many features there are, or items, and what is made of them."""
+    """Number of features or items, and their map."""
     features = model.header.features
     first = "" if features.names is not None else f", counted from {0 if features.zero_based else 1}"
     parts = [

@@ -117,7 +117,7 @@ MOST_SHAPES, MOST_PAIRS = 12, 6
 @click.option("--class", "label", type=Number(), help="Of a model of several classes (--one-vs-rest): the one to draw.")
 @_OUTPUT
 def shapes(model: str, label: float | None, output: str) -> None:
-    """What a model makes of each feature: the curves whose sum is the score, over the values of the training rows.
+    """Draw the effect of each feature on the score, over the values of the training rows.
 
     The twelve widest are drawn. Of features as they are (the default), bars show the largest weights, each for one unit
     of its feature. With --features piecewise or rules a curve is 0 at the feature's mean; of rules, heat maps below

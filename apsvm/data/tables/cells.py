@@ -307,7 +307,7 @@ _TYPES = (
 
 
 def type_of(kind: Any) -> str:
-    """What cells of an Arrow type are: number, truth, string, date or time; "" for others, which are not read."""
+    """Name of an Arrow type: number, truth, string, date or time; "" for types that are not read."""
     from pyarrow import types
 
     for name, holds in _TYPES:

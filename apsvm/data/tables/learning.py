@@ -154,7 +154,7 @@ def _remarks(
 
 
 def _words_of(column: Column) -> str:
-    """How many words of a category have features, and out of how many."""
+    """Number of words of a category that have features, and number of all its words."""
     kept = len(column.categories)
     if not column.other:
         return f"{kept:,}"

@@ -156,7 +156,7 @@ class WrongCellsError(Exception):
 
 
 def typed(evidence: Evidence, options: TableOptions) -> Column | LeftOut:
-    """What a column becomes, by the first of ``RULES`` that applies.
+    """Type of a column, by the first of ``RULES`` that applies.
 
     Raises
     ------
@@ -257,7 +257,7 @@ def _words(evidence: Evidence, options: TableOptions, why: str) -> Column:
 
 
 def _fill(options: TableOptions, typical: float) -> float | None:
-    """What stands for a missing cell, by the rule."""
+    """Value for a missing cell, by the rule."""
     return None if options.missing == "refuse" else 0.0 if options.missing == "zero" else typical
 
 
