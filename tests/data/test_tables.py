@@ -318,7 +318,7 @@ HOSTILE = [
     ("a,y\n1,1\n2,1\n-inf,0\n", r"data.csv:4: column 'a': expected a finite number, found '-inf'"),
     ("a,y\n1,0\n2,inf\n", r"data.csv:3: column 'y': expected a finite number, found 'inf'"),
     ("1,2\n3,4\n", "expected the names of the columns in the first line, found numbers: 1, 2"),
-    ("a,b\n3,4\n", r"which column has the labels\?: name it by --label-column; its columns are a, b"),
+    ("a,b\n3,4\n", r"no column is named as labels are; name it by --label-column; its columns are a, b"),
     ("a,,b\n3,4,5\n", r"its columns are a, \(no name\), b$"),
     ("a," * 200_000 + "y\n" + "x" * 600_000 + ",1\n", "the first lines are no table: field larger than field limit"),
     ("default,a,deposit\nno,3,yes\nyes,4,no\nno,5,yes\n", "columns of two values: default, deposit$"),
@@ -501,7 +501,7 @@ def test_a_model_that_knows_no_names(tmp_path: Path) -> None:
     named = read_data(path, model=ForModel(None, ("a", "b"), 2))
     assert rows(named) == [[2, 1], [4, 3]]
     path.write_text("c,d\n1,2\n")
-    with pytest.raises(DataError, match=r"which column has the labels\?"):
+    with pytest.raises(DataError, match="no column is named as labels are"):
         read_data(path, model=ForModel(None, None, 2))
 
 

@@ -174,10 +174,10 @@ def _plain(name: str) -> str:
 
 def _no_label(names: Sequence[str], free: Sequence[str]) -> str:
     fitting = [name for name in free if _plain(name) in _names_of_labels(free)]
-    what = f"several columns may be the labels: {', '.join(fitting)}" if fitting else "which column has the labels?"
+    what = f"several columns may be the labels: {', '.join(fitting)}" if fitting else "no column is named as labels are"
     hint = f"; {IF_A_ROW}" if not fitting and seem_a_row(names) else ""
     hint = _IF_A_TITLE if len(names) == 1 else hint
-    return f"{what}: name it by --label-column; its columns are {listed(names)}{hint}"
+    return f"{what}; name it by --label-column; its columns are {listed(names)}{hint}"
 
 
 def seem_a_row(names: Sequence[str]) -> bool:
