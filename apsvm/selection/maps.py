@@ -102,7 +102,8 @@ def complete(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training | 
         return columns
     if maps.is_clear or raw.dataset.table is not None:
         watch.remark(str(maps))
-    details = {"features": maps.figures()}
+    spent = replace(columns.completion, seconds=time.perf_counter() - began)
+    columns, details = replace(columns, completion=spent), {"features": maps.figures()}
     if not maps.takes_rules:
         return replace(columns, details=details)
     fit = rules.raw.prepared()
