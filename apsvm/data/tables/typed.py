@@ -37,7 +37,7 @@ RULES = (
     ("typed as categories (a dictionary)", "words"),
     ("typed as a date, a timestamp or a time", "dates"),
     ("all cells are codes: digits of one length with leading zeros, or 16 to 20 digits", "words"),
-    ("all cells are plain numbers", "numbers; left out if it names the rows; words if typed as text"),
+    ("all cells are plain numbers", "numbers. Left out: a column that names the rows. Words: a column typed as text"),
     ("all cells are `true` or `false`", "numbers, 1 and 0"),
     ("all cells are formatted numbers of one style", "numbers"),
     ("all cells are dates of one form, or times", "dates"),
