@@ -25,7 +25,7 @@ def moved(text: str) -> str:
     text = re.sub(r"\]\((?:\.\./|docs/)?(\w[\w/-]*\.(?:md|svg|png)(?:#[\w-]+)?)\)", r"](\1)", text)
     for name in ("CONTRIBUTING", "CHANGELOG", "SECURITY"):
         text = text.replace(f"]({name}.md)", f"]({name.lower()}.md)")
-    return text.replace("](README.md)", "](index.md)")
+    return text.replace("](README.md", "](index.md")
 
 
 def gallery_page() -> str:
