@@ -307,9 +307,12 @@ def decided(
     folds: Callable[[], Sequence[OutOfFold]] | None = None,
     how: str = "",
 ) -> tuple[Outcome, Model]:
-    """The model with the threshold and probabilities that the options ask for; without a request by the ``folds`` of a
-    search (see ``selection.decision.decide``), if there are any, else on the training rows. If a requested rule cannot
-    be chosen, the model has no threshold, and the outcome is not as requested."""
+    """Chooses the threshold and probabilities that the options ask for.
+
+    Without a request, the threshold is chosen on the ``folds`` of a search (see ``selection.decision.decide``), or else
+    on the training rows. If a requested rule cannot be met, the model has no threshold, and the outcome is not as
+    requested.
+    """
     import numpy as np
 
     from apsvm.metrics.thresholds import ThresholdRule

@@ -48,7 +48,7 @@ class ComponentRows:
 
     @property
     def features(self) -> int:
-        """All weights are features': the blocks' constant features are among them."""
+        """Number of weights; the constant features of the blocks are among them."""
         return self.dimension
 
     @property

@@ -340,7 +340,7 @@ class Dataset:
 
 
 def distinct(values: NDArray[np.float64], of: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-    """``np.unique`` of ``values`` (n,), or of those ``of`` (n,) bool: without a sort or a copy where they are few."""
+    """``np.unique`` of ``values`` (n,), or of those in the mask ``of``; without a sort or a copy if they are few."""
     numbers: list[float] = []
     for start in range(0, values.size, _BLOCK):
         block = values[start : start + _BLOCK]

@@ -88,8 +88,8 @@ def rows_worth_sharing(n_bytes: int, n_rows: int) -> int:
 
 
 class Lockstep:
-    """Threads in lock-step, of which at most ``at_once`` compute at a time; and as many do a walk. A pass over fewer
-    rows than ``fewest_rows`` is done by itself, at once."""
+    """Threads in lock-step: at most ``at_once`` compute at a time, and as many run a walk. A pass over fewer rows than
+    ``fewest_rows`` runs alone and at once."""
 
     def __init__(self, at_once: int, fewest_rows: int = 0) -> None:
         self._at_once = at_once
@@ -165,7 +165,7 @@ class Lockstep:
 
 
 def _walk(passes: Sequence[Pass], threads: int) -> None:
-    """Passes over one matrix, in one walk."""
+    """Runs several passes over one matrix in one walk."""
     if len(passes) == 1:
         passes[0].do(threads)
         return

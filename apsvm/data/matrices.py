@@ -186,9 +186,9 @@ def _lines(name: str) -> list[bytes]:
 
 
 def read_groups(path: str | os.PathLike[str] | Sequence[str], n: int, data: str) -> NDArray[np.int64]:
-    """The group of each of the n rows of ``data``, from a file, or several, one behind the other, .npy files or text
-    with an integer a line: of n integers, one a row; or of the groups' sizes in the order of the rows, as LightGBM and
-    XGBoost have them.
+    """(n,) group of each row of ``data``, from one or more files that are joined: .npy files, or text with an integer
+    per line. They hold n integers, one per row, or the sizes of the groups in the order of the rows, as LightGBM and
+    XGBoost write them.
 
     Raises
     ------

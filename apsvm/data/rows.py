@@ -149,8 +149,8 @@ class Rows:
         return round(stored * len(self) / max(1, int(X.shape[0])))
 
     def in_memory(self) -> RowsInMemory:
-        """The matrix and the selection themselves, or of mapped rows a copy, without the bias; ValueError where a
-        scaling stands before them."""
+        """The matrix and the selection; a copy of mapped rows. The bias is left out. Raises ValueError if the rows are
+        scaled."""
         if self._scaling.name != NO_SCALING.name:
             raise ValueError(f"scaled rows ({self._scaling.name}) are not in memory as they count")
         rows = self._materialised(np.inf)
@@ -265,7 +265,7 @@ class Rows:
         return rows
 
     def _materialised(self, within: float | None) -> Rows:
-        """The rows with their map done, if that takes no more than this many bytes; else these."""
+        """The mapped rows in memory, if they take at most this many bytes; otherwise these rows."""
         if not isinstance(self._X, MappedMatrix):
             return self
         if within is None:

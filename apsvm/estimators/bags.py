@@ -80,7 +80,7 @@ def bags_in(column: ArrayLike, n_rows: int, **shared: Column) -> Bags:
 
 
 def first_of_bags(bags: Bags, *columns: Column) -> Iterator[Column]:
-    """Each of the columns at the first row of each bag, which stands for the others."""
+    """The value of each column at the first row of each bag, which represents the others."""
     for values in columns:
         yield None if values is None else np.asarray(values)[bags.first]
 

@@ -95,7 +95,7 @@ def is_sparse(frame: Any) -> bool:
 
 
 def precision_of(frame: Any) -> type[np.floating[Any]]:
-    """In which a frame of numbers is kept."""
+    """Type, float32 or float64, in which a frame of numbers is kept."""
     return np.float32 if all(str(kind).lower() == "float32" for kind in frame.dtypes) else np.float64
 
 

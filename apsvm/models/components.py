@@ -45,7 +45,7 @@ class ComponentRanker(WeightedRanker):
 
     @property
     def components(self) -> int:
-        """H."""
+        """Number of components, H."""
         return int(self.intercepts.size)
 
     def _of_each(self, X: Matrix, threads: int) -> NDArray[np.float64]:

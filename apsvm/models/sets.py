@@ -94,7 +94,7 @@ class RankerSet(Model):
         return replace(self, each=each)
 
     def _scores(self, X: Matrix, threads: int) -> NDArray[np.float64]:
-        """Column j has the bits of ``ranker(classes[j]).score(X)``."""
+        """Scores by class; column j equals ``ranker(classes[j]).score(X)`` to the last bit."""
         rows, intercepts = self.rows(X, threads=threads), self.intercepts
         scores = rows.scores_of_all(self.coef.reshape(intercepts.size, -1)).reshape(-1, *intercepts.shape) + intercepts
         best: NDArray[np.float64] = scores.max(axis=2)

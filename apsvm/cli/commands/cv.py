@@ -194,7 +194,7 @@ class _Run:
         return 0 if as_asked else STOPPED_EARLY
 
     def search(self, dataset: Dataset) -> SettingsSearch:
-        """A search of the grids on these rows; ends the command if they do not fit."""
+        """Makes a search of the grids on these rows; ends the command if they do not fit."""
         from apsvm.selection.search import SettingsSearch
 
         folds = self.options["folds"]

@@ -96,7 +96,8 @@ class FeatureMap(ABC):
         """Names (n_out,) of the columns, given the names ``features`` (n_in,) of the features."""
 
     def arrays(self) -> dict[str, AnyArray]:
-        """All that makes it, float64 or int64, by the names in ``members``; ``of_arrays`` makes an equal map."""
+        """Arrays that define the map, float64 or int64, by the names in ``members``; ``of_arrays`` makes an equal map
+        of them."""
         return {name: getattr(self, name) for name in self.members}
 
     @classmethod

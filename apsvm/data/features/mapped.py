@@ -118,5 +118,5 @@ def dense_pays(X: Matrix) -> bool:
 
 
 def dense_pays_for(shape: tuple[int, int], values: AnyArray, indices: AnyArray) -> bool:
-    """The same of a CSR matrix by its parts."""
+    """``dense_pays`` for the parts of a CSR matrix."""
     return bool(shape[0] * shape[1] * values.itemsize <= DENSE_IF * (values.nbytes + indices.nbytes))

@@ -114,8 +114,8 @@ def parts_of(days: NDArray[np.float64], order: str) -> tuple[DatePart, ...]:
 
 
 def features_of_dates(days: NDArray[np.float64], parts: Sequence[DatePart], newest: float) -> NDArray[np.float64]:
-    """(n, features) of the dates (n,), in days; a NaN, for a missing one, has zeros, and no age. Dates after the
-    newest have its age, 0."""
+    """(n, features) of the dates (n,), in days. NaN, a missing date, gives zeros and no age. Dates after the newest
+    have age 0."""
     return np.concatenate([values[:, None] for part in parts for values in _values(days, part, newest)], axis=1)
 
 

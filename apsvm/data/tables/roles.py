@@ -46,7 +46,7 @@ class Parts:
     remarks: list[str] = field(default_factory=list)
 
     def kept(self, names: Sequence[str]) -> list[str]:
-        """The columns of a file that are read."""
+        """Columns of a file that are read."""
         wanted = {*self.features, self.label, self.qid, self.bag, self.cost, self.id}
         return [name for name in names if name and name in wanted]
 
@@ -153,7 +153,7 @@ def parts_of_model(
 
 
 def _found(names: Sequence[str], used: Sequence[str], part: str, remarks: list[str]) -> str | None:
-    """The one column whose name says what it is, which is said."""
+    """The one column whose name is one of ``used``; a remark names it."""
     fitting = [name for name in names if _plain(name) in used]
     if len(fitting) != 1:
         return None

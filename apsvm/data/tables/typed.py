@@ -393,7 +393,7 @@ def not_numbers(name: str, words: Mapping[str, int], *, of_training: bool, like:
 
 
 def median(values: NDArray[np.float64]) -> float:
-    """``np.median``, of many values several times as fast: only those near a sample's median are partitioned."""
+    """``np.median``, several times as fast for many values: only values near the median of a sample are partitioned."""
     n = values.size
     sample = np.sort(values[:: max(1, n >> 12)])
     low, high = sample[int(0.47 * sample.size)], sample[int(0.53 * sample.size)]
