@@ -22,7 +22,7 @@ class Objects:
 
     Attributes
     ----------
-    images : names (COCO: ids) of the I images, including those without objects, in the order of their files or ids
+    images : names (COCO: ids) of the I images, with or without objects, in the order of their files or ids
     classes : names of the C classes
     of_image, of_class : (m,) int64, 0..I−1 and 0..C−1, of each object
     boxes : (m, 4) float64, xmin, ymin, xmax, ymax
@@ -30,7 +30,7 @@ class Objects:
     crowd : (m,) bool, a region of many objects of the class (COCO)
     source : name in messages
     class_ids : COCO's ids of the classes; empty if the files have none
-    remark : a sentence on annotations that the figures ignore; or ""
+    remark : a warning about marks in the file that are ignored; "" without one
     """
 
     images: tuple[str | int, ...]

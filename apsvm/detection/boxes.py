@@ -112,5 +112,5 @@ def _from_text(name: str, content: bytes) -> Floats:
     for number, words in lines_of(name, content):
         if len(words) != 4:
             raise DataError(f"{name}:{number}: expected xmin ymin xmax ymax, found {len(words)} fields")
-        rows.append(box_of(words, name, number))
+        rows.append(box_of(words, f"{name}:{number}"))
     return np.array(rows, dtype=np.float64).reshape(-1, 4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from apsvm._support.files import read_bytes
 from apsvm.data.dataset import DataError
@@ -31,23 +31,22 @@ def read_lines(path: str) -> Iterator[tuple[int, list[str]]]:
     return lines_of(path, read_bytes(path))
 
 
-def number_of(word: str, what: str, name: str, number: int | str) -> float:
+def number_of(word: str, what: str, place: str) -> float:
     """Parses a finite number. Raises DataError."""
     try:
         value = math.nan if "_" in word or not word.isascii() else float(word)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise DataError(f"{name}:{number}: expected {what}, a finite number, found {word[:_MOST_SHOWN]!r}")
+        raise DataError(f"{place}: expected {what}, a finite number, found {word[:_MOST_SHOWN]!r}")
     return value
 
 
-def box_of(words: Sequence[str], name: str, number: int) -> Box:
+def box_of(words: Sequence[str], place: str) -> Box:
     """Parses a box of four words. Raises DataError."""
-    xmin, ymin, xmax, ymax = (
-        number_of(word, what, name, number) for word, what in zip(words, ("xmin", "ymin", "xmax", "ymax"), strict=True)
-    )
-    return checked((xmin, ymin, xmax, ymax), f"{name}:{number}")
+    corners = zip(words, ("xmin", "ymin", "xmax", "ymax"), strict=True)
+    xmin, ymin, xmax, ymax = (number_of(word, what, place) for word, what in corners)
+    return checked((xmin, ymin, xmax, ymax), place)
 
 
 def checked(box: Box, place: str) -> Box:
@@ -59,17 +58,13 @@ def checked(box: Box, place: str) -> Box:
 
 
 def fault(box: Sequence[float]) -> str | None:
-    """Fault of a box, as ``expected …, found …``; None if it is valid."""
+    """The fault of a box, as ``expected …, found …``; None if it is valid."""
+    found = " ".join(f"{corner:.9g}" for corner in box)
     if not all(-LARGEST <= corner <= LARGEST for corner in box):  # also catches NaN
-        return f"expected four finite coordinates, found {shown(box)}"
+        return f"expected four finite coordinates, found {found}"
     if box[2] < box[0] or box[3] < box[1]:
-        return f"expected xmin ≤ xmax and ymin ≤ ymax, found {shown(box)}; of x y w h, write x y x+w y+h"
+        return f"expected xmin ≤ xmax and ymin ≤ ymax, found {found}; write a box x y w h as x y x+w y+h"
     return None
-
-
-def shown(box: Iterable[float]) -> str:
-    """``xmin ymin xmax ymax``"""
-    return " ".join(f"{corner:.9g}" for corner in box)
 
 
 def files_in(folder: str, suffix: str) -> list[tuple[str, str]]:

@@ -28,8 +28,8 @@ def read_objects(path: str) -> Objects:
 
 
 def read_detections(path: str, objects: Objects, class_names: str | None = None) -> Detections:
-    """Reads detections in the format of ``objects``. ``class_names`` : for VOC, a file with a name on each line; a
-    class given as a number is a line of it, counted from 0. Raises as `read_objects`."""
+    """Reads detections in the format of ``objects``. ``class_names``: for VOC, a file with a name on each line, to
+    which classes given as numbers from 0 refer. Raises as `read_objects`."""
     from apsvm.detection.readers import coco, voc
 
     return coco.read_detections(path, objects) if objects.class_ids else voc.read_detections(path, objects, class_names)

@@ -1,15 +1,15 @@
-"""Objects and detections as PASCAL VOC has them.
+"""Objects and detections in the formats of PASCAL VOC.
 
-Objects: a folder of XML files, one an image, which has the file's name.
+Objects: a folder with an XML file for each image; the image has the file's name.
 
     <annotation> <filename/>
         <object> <name/> <difficult/> <bndbox> <xmin/> <ymin/> <xmax/> <ymax/> </bndbox> </object> … </annotation>
 
-Other elements (parts of objects among them) are passed over.
+Other elements, such as parts of objects, are ignored.
 
-Detections: a file a class, ``comp3_det_test_CLASS.txt``, of lines ``image score xmin ymin xmax ymax``, as the devkits
-read them, a folder of these files or one of them; or a folder with a file an image, which has its name, of lines
-``class score xmin ymin xmax ymax``.
+Detections: a file for each class, ``comp3_det_test_CLASS.txt``, with lines ``image score xmin ymin xmax ymax``, as the
+devkits read them; a folder of such files or a single one. Or a folder with a file for each image, named after it, with
+lines ``class score xmin ymin xmax ymax``.
 """
 
 from __future__ import annotations
@@ -17,13 +17,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from typing import NoReturn
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
 
 from apsvm.data.dataset import DataError
 from apsvm.detection.base import Detections, Objects
 from apsvm.detection.fields import Box, box_of, files_in, number_of, read_lines
-from apsvm.detection.readers.xml_tree import Element, read_xml
 
 _OF_CLASS = re.compile(r"(?:[^_]*_)?det_[^_]+_(.+)")
+#: Size in bytes above which an annotation is refused: its tree would take a hundred times as much memory.
+MOST_BYTES = 1_000_000
 _FIELDS = {True: "class, score, xmin, ymin, xmax, ymax", False: "image, score, xmin, ymin, xmax, ymax"}
 
 
@@ -33,17 +37,15 @@ def read_objects(path: str) -> Objects:
     rows: list[tuple[int, str, Box, bool]] = []
     filenames: dict[str, str] = {}
     for name, file in files_in(path, ".xml"):
-        root = read_xml(file)
+        root = _read_xml(file)
         if root.tag != "annotation":
-            raise DataError(f"{file}:{root.line}: expected <annotation>, found <{root.tag}>")
-        filename = root.one("filename")
-        if filename is not None and filename.text.strip():
-            first = filenames.setdefault(filename.text.strip(), file)
-            if first != file:
-                raise DataError(
-                    f"{file}:{filename.line}: image {filename.text.strip()!r} is annotated twice, first in {first}"
-                )
-        for element in root.all("object"):
+            raise DataError(f"{_place(root, file)}: expected <annotation>, found <{root.tag}>")
+        filename = root.find("filename")
+        image = "" if filename is None else _stripped(filename)
+        if filename is not None and image and filenames.setdefault(image, file) != file:
+            place = _place(filename, file)
+            raise DataError(f"{place}: image {image!r} is annotated twice, first in {filenames[image]}")
+        for element in root.findall("object"):
             of_class = _text(_needed(element, "name", file), file)
             rows.append((len(images), of_class, _box(element, file), _is_difficult(element, file)))
         images.append(name)
@@ -53,8 +55,8 @@ def read_objects(path: str) -> Objects:
 
 
 def read_detections(path: str, objects: Objects, class_names: str | None = None) -> Detections:
-    """``class_names`` : a file of names; a class that is a number is a line of it, counted from 0. Raises DataError
-    with the line of what is wrong, of an image that ``objects`` lack too, OSError."""
+    """Reads detections of ``objects``. ``class_names``: a file with a name on each line, to which classes given as
+    numbers from 0 refer. Raises DataError with the line of the fault, also for an unknown image; OSError."""
     names = [] if class_names is None else [" ".join(words) for _, words in read_lines(class_names)]
     images = {image: at for at, image in enumerate(objects.images)}
     classes = {name: at for at, name in enumerate(objects.classes)}
@@ -88,38 +90,76 @@ def _lines(path: str, classes: set[str]) -> Iterator[tuple[str, str, float, Box,
         for number, words in read_lines(file):
             if len(words) > 6 and of_images and " ".join(words[:-5]) in classes:
                 words = [" ".join(words[:-5]), *words[-5:]]
+            place = f"{file}:{number}"
             if len(words) != 6:
-                raise DataError(f"{file}:{number}: expected the 6 fields {_FIELDS[of_images]}, found {len(words)}")
-            score = number_of(words[1], "a score", file, number)
+                raise DataError(f"{place}: expected the 6 fields {_FIELDS[of_images]}, found {len(words)}")
+            score = number_of(words[1], "a score", place)
             image, of_class = (stem, words[0]) if of_images else (words[0], of_classes[at] if of_classes else stem)
-            yield image, of_class, score, box_of(words[2:], file, number), f"{file}:{number}"
+            yield image, of_class, score, box_of(words[2:], place), place
+
+
+def _read_xml(path: str) -> Element:
+    """Root element of a small XML file; the attribute ``line`` of each element is its line, from 1. A document type is
+    refused, since its entities could expand. Raises DataError with the line of the fault, OSError."""
+    with open(path, "rb") as stream:
+        content = stream.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise DataError(f"{path}: expected an annotation of at most {MOST_BYTES} bytes, found more")
+    builder, parser = TreeBuilder(), expat.ParserCreate()
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        builder.start(tag, {"line": str(parser.CurrentLineNumber)})
+
+    def refuse(name: str, *_: object) -> NoReturn:
+        place = f"{path}:{parser.CurrentLineNumber}"
+        raise DataError(f"{place}: expected no document type or entities, found <!DOCTYPE {name}")
+
+    parser.StartElementHandler, parser.EndElementHandler = start, builder.end
+    parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = builder.data, refuse
+    try:
+        parser.Parse(content, True)
+    except expat.ExpatError as error:
+        raise DataError(f"{path}:{error.lineno}: not XML: {expat.ErrorString(error.code)}") from None
+    except DataError:
+        raise
+    except (LookupError, ValueError) as error:  # an unknown encoding
+        raise DataError(f"{path}: not XML: {error}") from None
+    return builder.close()
+
+
+def _place(element: Element, path: str) -> str:
+    return f"{path}:{element.get('line')}"
+
+
+def _stripped(element: Element) -> str:
+    return (element.text or "").strip()
 
 
 def _is_difficult(element: Element, path: str) -> bool:
-    mark = element.one("difficult")
-    if mark is None or mark.text.strip() in ("0", ""):
+    mark = element.find("difficult")
+    if mark is None or _stripped(mark) in ("0", ""):
         return False
-    if mark.text.strip() != "1":
-        raise DataError(f"{path}:{mark.line}: expected 0 or 1 in <difficult>, found {mark.text.strip()[:40]!r}")
+    if _stripped(mark) != "1":
+        raise DataError(f"{_place(mark, path)}: expected 0 or 1 in <difficult>, found {_stripped(mark)[:40]!r}")
     return True
 
 
 def _box(element: Element, path: str) -> Box:
     frame = _needed(element, "bndbox", path)
     corners = [_text(_needed(frame, tag, path), path) for tag in ("xmin", "ymin", "xmax", "ymax")]
-    return box_of(corners, path, frame.line)
+    return box_of(corners, _place(frame, path))
 
 
 def _needed(parent: Element, tag: str, path: str) -> Element:
     """The one child of this name."""
-    children = parent.all(tag)
+    children = parent.findall(tag)
     if len(children) != 1:
-        raise DataError(f"{path}:{parent.line}: expected one <{tag}> in <{parent.tag}>, found {len(children)}")
+        raise DataError(f"{_place(parent, path)}: expected one <{tag}> in <{parent.tag}>, found {len(children)}")
     return children[0]
 
 
 def _text(element: Element, path: str) -> str:
-    text = element.text.strip()
+    text = _stripped(element)
     if not text:
-        raise DataError(f"{path}:{element.line}: expected text in <{element.tag}>, found none")
+        raise DataError(f"{_place(element, path)}: expected text in <{element.tag}>, found none")
     return text
