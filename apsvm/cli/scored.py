@@ -212,7 +212,8 @@ def of_data(
     metrics: dict[str, Metric], scored: Scored, ties: str, *, leave_out_undefined: bool
 ) -> list[EvaluatedSystem]:
     """An entry for each of ``scored``'s models and files; failures end the command."""
-    from apsvm.metrics.evaluate import Judgements, number_groups, summarise
+    from apsvm.metrics.evaluate import summarise
+    from apsvm.metrics.ranking_table import Judgements
     from apsvm.metrics.significance import System
 
     dataset = scored.dataset
@@ -224,9 +225,9 @@ def of_data(
     for path, scores in scored.scores.items():
         (threshold,) = scored.thresholds(path)
         with bad_data(dataset.source):
-            ids, codes = (None, None) if dataset.groups is None else number_groups(dataset.groups, scores.size)
-            rows = Judgements(target.judgements, target.lowest_relevant, codes, ids, threshold=line_of(threshold))
-            result = summarise(metrics, rows.table(scores, ties), ids, ties, leave_out_undefined=leave_out_undefined)
+            line = line_of(threshold)
+            rows = Judgements.of(dataset.groups, target.judgements, target.lowest_relevant, threshold=line)
+            result = summarise(metrics, rows.table(scores, ties), leave_out_undefined=leave_out_undefined)
         undefined = [name for name in metrics if name not in result.values]
         about: JsonDict = {"undefined": undefined, "words": words, "thresholds": _needed([threshold], metrics)}
         entries.append(EvaluatedSystem(path, System(scores, rows, result), ties, unit=dataset.unit, **about))
@@ -243,7 +244,7 @@ def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str
     import numpy as np
 
     from apsvm.metrics.classes import evaluate_classes
-    from apsvm.metrics.evaluate import Judgements
+    from apsvm.metrics.ranking_table import Judgements
     from apsvm.metrics.significance import System
 
     dataset, scores, classes = scored.dataset, scored.scores[path], scored.classes[path]
@@ -269,7 +270,8 @@ def of_runs(
 ) -> list[EvaluatedSystem]:
     """An entry for each TREC run; failures end the command."""
     from apsvm.data.trec import join, read_qrels, read_run
-    from apsvm.metrics.evaluate import Judgements, summarise
+    from apsvm.metrics.evaluate import summarise
+    from apsvm.metrics.ranking_table import Judgements
     from apsvm.metrics.significance import System
 
     with reading(qrels):
@@ -297,7 +299,7 @@ def of_runs(
         )  # fmt: skip
         # The rows stand in trec_eval's order.
         rule = "file" if ties == RUN_TIES else ties
-        result = summarise(metrics, rows.table(run.scores, rule), run.queries, rule, all_groups=True)
+        result = summarise(metrics, rows.table(run.scores, rule), all_groups=True)
         counts = {
             "queries_missing": run.missing_queries,
             "queries_unjudged": run.unjudged_queries,

@@ -30,7 +30,7 @@ from apsvm.detection.matching import LEFT_OUT, RIGHT, match_coco, match_voc
 from apsvm.metrics.average_precision_voc2010 import AveragePrecisionVOC2010
 from apsvm.metrics.base import Metric, number_in_name
 from apsvm.metrics.errors import MetricError
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.ranking_table import Judgements, RankingTable
 
 #: Names of the metrics; all except the first may have another IoU threshold after ``@``.
 FORMS = ("AP(coco)", "AP50", "AP75", "AP(voc2007)", "AP(voc2010)", "AP(coco)@t", "AP(voc2007)@t", "AP(voc2010)@t")
@@ -194,9 +194,6 @@ def _average_precision(
     relevant = np.concatenate([outcomes[kept] == RIGHT, np.ones(of_class.size - kept.size, dtype=np.bool_)])
     order = np.lexsort((-scores, ~ranked, of_class))
     classes, codes = np.unique(of_class[order], return_inverse=True)
-    table = RankingTable.from_checked(
-        scores[order], relevant[order], None, "file",
-        codes=codes, n_rankings=classes.size, ranked=ranked[order], in_order=True,
-    )  # fmt: skip
-    result[classes] = metric.average.each(table)
+    rows = Judgements(relevant[order], codes=codes, ranked=ranked[order])
+    result[classes] = metric.average.each(rows.table(scores[order], "file", in_order=True))
     return result

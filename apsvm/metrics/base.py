@@ -72,14 +72,15 @@ class Metric(ABC):
         Raises `MetricError` if n = 0, for other shapes, dtypes or tie rules, for non-finite scores, and if the metric
         is undefined.
         """
-        from apsvm.metrics.ranking_table import RankingTable
+        from apsvm.metrics.checked import check_rows, check_ties
+        from apsvm.metrics.ranking_table import Judgements
 
-        return self.of(RankingTable.from_scores(scores, relevant, ties=ties, relevant_from=relevant_from))
+        check_ties(ties)
+        values, grades = check_rows(scores, relevant, relevant_from)
+        return self.of(Judgements(grades, relevant_from).table(values, ties))
 
     def of(self, table: RankingTable) -> float:
         """The metric of a table with one ranking. Raises `MetricError` if it is undefined."""
-        if table.n_rankings != 1:
-            raise MetricError(f"expected one ranking, found {table.n_rankings}")
         value = float(self.each(table)[0])
         if value != value:
             raise MetricError(f"{self.name} is undefined: {self._lack(table)} among the {table.row_bounds[-1]} rows")

@@ -68,10 +68,9 @@ def _check_finite(values: NDArray[np.float64], name: str) -> None:
 
 def sorted_rows(
     scores: NDArray[np.float64],
-    worst_first: AnyArray | None,
-    codes: NDArray[np.integer] | None,
-    ranked: NDArray[np.bool_] | None,
-    n_rankings: int,
+    worst_first: AnyArray | None = None,
+    codes: NDArray[np.integer] | None = None,
+    ranked: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.intp]:
     """Sorts rows by ranking, ranked before unranked, falling score, rising `worst_first`, and input order."""
     falling = -scores if ranked is None else np.where(ranked, -scores, np.inf)
@@ -79,5 +78,20 @@ def sorted_rows(
     if codes is None:
         return order
     # 16-bit keys are radix-sorted in linear time
-    narrow = codes.astype(np.uint16 if n_rankings <= 1 << 16 else np.int64)[order]
+    narrow = codes.astype(np.uint16 if codes.max() < 1 << 16 else np.int64)[order]
     return order[np.argsort(narrow, kind="stable")]
+
+
+def number_groups(groups: ArrayLike, n_rows: int) -> tuple[AnyArray, NDArray[np.integer]]:
+    """Distinct ids (G,), rising, and the index of each row's id (n,). Raises `MetricError`."""
+    ids = np.asarray(groups)
+    if ids.shape != (n_rows,):
+        raise MetricError(f"groups must be of shape ({n_rows},), one for each row, found {ids.shape}")
+    if ids.dtype.kind not in "iu":
+        raise MetricError(f"groups must be integers, found dtype {ids.dtype}")
+    changes = ids[1:] != ids[:-1]
+    if (ids[1:] >= ids[:-1]).all():
+        codes = np.concatenate([[0], np.cumsum(changes)])
+        return ids[np.flatnonzero(np.concatenate([[True], changes]))], codes
+    result, codes = np.unique(ids, return_inverse=True)
+    return result, codes

@@ -10,6 +10,7 @@ PASCAL VOC challenge (twenty classes) and of one-vs-rest training. Cost: a sort 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,8 @@ from numpy.typing import ArrayLike
 from apsvm.metrics.base import Metric
 from apsvm.metrics.checked import check_rows, check_ties
 from apsvm.metrics.errors import MetricError
-from apsvm.metrics.evaluate import Evaluation, Judgements, mean, number_groups, parse_metrics, summarise
+from apsvm.metrics.evaluate import Evaluation, mean, parse_metrics, summarise
+from apsvm.metrics.ranking_table import Judgements
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
@@ -53,27 +55,26 @@ def evaluate_classes(
     check_ties(ties)
     columns, of_rows, names = _checked(scores, labels, classes)
     n_rows, n_classes = columns.shape
-    ids, codes = (None, None) if groups is None else number_groups(groups, n_rows)
-    group = np.zeros(n_rows, dtype=np.intp) if codes is None else codes
-    group_sizes = np.bincount(group)
+    rows = Judgements.of(groups, np.zeros(n_rows, dtype=np.bool_))
     lines = np.zeros(n_classes) if thresholds is None else np.asarray(thresholds, dtype=np.float64)
     in_class = {name: np.full(n_classes, np.nan) for name in parsed}
     n_positives = skipped = tied_blocks = tied_rows = 0
     for c in range(n_classes):
         values, relevant = check_rows(columns[:, c], of_rows[:, c] if of_rows.ndim == 2 else of_rows == names[c])
-        positives = np.bincount(group, weights=relevant)
-        n_positives += int(np.count_nonzero(relevant))
-        if not ((positives > 0) & (positives < group_sizes)).any():
+        table = replace(rows, grades=relevant, threshold=float(lines[c])).table(values, ties)
+        n_positives += int(table.n_positives.sum())
+        if not ((table.n_positives > 0) & (table.n_negatives > 0)).any():
             skipped += 1
             continue
-        rows = Judgements(relevant, None, codes, ids, threshold=float(lines[c]))
-        result = summarise(parsed, rows.table(values, ties), ids, ties)
+        result = summarise(parsed, table)
         tied_blocks += result.tied_blocks
         tied_rows += result.tied_rows
         for name, value in result.values.items():
             in_class[name][c] = value
     if skipped == n_classes:
-        raise _nothing_to_evaluate(n_classes, n_rows)
+        raise MetricError(
+            f"nothing to evaluate: none of the {n_classes} classes has both positive and negative rows ({n_rows} rows)"
+        )
     return Evaluation(
         values={name: mean(result) for name, result in in_class.items()},
         n_rows=n_rows,
@@ -85,12 +86,6 @@ def evaluate_classes(
         ties=ties,
         groups=names,
         in_group=in_class,
-    )
-
-
-def _nothing_to_evaluate(n_classes: int, n_rows: int) -> MetricError:
-    return MetricError(
-        f"nothing to evaluate: none of the {n_classes} classes has both positive and negative rows ({n_rows} rows)"
     )
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.metrics.errors import MetricError
-from apsvm.metrics.evaluate import Judgements, number_groups, parse_metrics, summarise
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.evaluate import parse_metrics, summarise
+from apsvm.metrics.ranking_table import Judgements
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,10 +26,6 @@ class Steps:
 
     recall: NDArray[np.float64]
     precision: NDArray[np.float64]
-
-    @property
-    def area(self) -> float:
-        return float(np.diff(self.recall, prepend=0.0) @ self.precision)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,16 +47,8 @@ def judged_curve(
     """Precision-recall curve and AP of checked rows: scores (n,) float64, finite; grades (n,) bool, or float64 with
     ``relevant_from``; groups (n,) int64 or None. Rows of equal score are one block. Raises `MetricError` if AP is
     undefined."""
-    ids, codes = (None, None) if groups is None else number_groups(groups, scores.size)
-    table = Judgements(grades, relevant_from, codes, ids).table(scores, "block")
-    ap = summarise(parse_metrics(["AP"]), table, ids, "block").values["AP"]
-    used = (table.n_positives > 0) & (table.n_negatives > 0)
-    return Judged(precision_recall(table), ap, float((table.n_positives / table.n_rows)[used].mean()))
-
-
-def precision_recall(table: RankingTable) -> Steps:
-    """The curve of a table of one ranking, or the mean of the curves of those with a positive and a negative row, over
-    which AP is averaged. Raises `MetricError` without such queries."""
+    table = Judgements.of(groups, grades, relevant_from).table(scores, "block")
+    ap = summarise(parse_metrics(["AP"]), table).values["AP"]
     used = (table.n_positives > 0) & (table.n_negatives > 0)
     if not used.any():
         raise MetricError("no precision–recall curve: no ranking has both a positive and a negative row")
@@ -68,7 +56,8 @@ def precision_recall(table: RankingTable) -> Steps:
     steps = np.repeat(used, per_run) & (table.gains > 0)
     n_pos = np.repeat(table.n_positives, per_run)[steps]
     ends, gains = table.hits[steps], table.gains[steps]
-    return _mean((ends - gains) / n_pos, ends / n_pos, table.precision[steps], int(used.sum()))
+    curve = _mean((ends - gains) / n_pos, ends / n_pos, table.precision[steps], int(used.sum()))
+    return Judged(curve, ap, float((table.n_positives / table.n_rows)[used].mean()))
 
 
 def mean_curve(curves: Sequence[Steps]) -> Steps:

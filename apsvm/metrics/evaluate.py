@@ -26,7 +26,7 @@ from apsvm.metrics import parse_metric
 from apsvm.metrics.base import Metric
 from apsvm.metrics.checked import check_rows, check_ties
 from apsvm.metrics.errors import MetricError
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.ranking_table import Judgements, RankingTable
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
@@ -57,38 +57,6 @@ class Evaluation:
     ties: str
     groups: AnyArray | None = field(default=None, repr=False, compare=False)
     in_group: dict[str, NDArray[np.float64]] = field(default_factory=dict, repr=False, compare=False)
-
-
-@dataclass(frozen=True, eq=False)
-class Judgements:
-    """Checked rows without scores; several vectors of scores can be applied.
-
-    grades : (n,) bool, or float64 with `relevant_from`
-    codes : (n,) integers 0..G−1, or None when ungrouped; groups : (G,) ids, rising
-    ranked, judged, threshold : see `RankingTable`
-    """
-
-    grades: NDArray[np.bool_] | NDArray[np.float64]
-    relevant_from: float | None = None
-    codes: NDArray[np.integer] | None = None
-    groups: AnyArray | None = None
-    ranked: NDArray[np.bool_] | None = None
-    judged: NDArray[np.bool_] | None = None
-    threshold: float = 0.0
-
-    def table(self, scores: NDArray[np.float64], ties: str) -> RankingTable:
-        """The rankings by `scores` (n,) float64, finite where ranked."""
-        return RankingTable.from_checked(
-            scores,
-            self.grades,
-            self.relevant_from,
-            ties,
-            codes=self.codes,
-            n_rankings=1 if self.groups is None else self.groups.size,
-            ranked=self.ranked,
-            judged=self.judged,
-            threshold=self.threshold,
-        )
 
 
 def evaluate(
@@ -129,34 +97,21 @@ def evaluate(
     for name, mask in (("ranked", rows_ranked), ("judged", is_judged)):
         if mask is not None and mask.shape != values.shape:
             raise MetricError(f"{name} must be of shape {values.shape}, found {mask.shape}")
-    ids, codes = (None, None) if groups is None else number_groups(groups, values.size)
-    rows = Judgements(grades, relevant_from, codes, ids, rows_ranked, is_judged, threshold)
-    return summarise(
-        parsed,
-        rows.table(values, ties),
-        ids,
-        ties,
-        all_groups=all_groups,
-        leave_out_undefined=leave_out_undefined,
-    )
+    table = Judgements.of(groups, grades, relevant_from, rows_ranked, is_judged, threshold).table(values, ties)
+    return summarise(parsed, table, all_groups=all_groups, leave_out_undefined=leave_out_undefined)
 
 
 def summarise(
-    metrics: dict[str, Metric],
-    table: RankingTable,
-    groups: AnyArray | None,
-    ties: str,
-    *,
-    all_groups: bool = False,
-    leave_out_undefined: bool = False,
+    metrics: dict[str, Metric], table: RankingTable, *, all_groups: bool = False, leave_out_undefined: bool = False
 ) -> Evaluation:
-    """Evaluates sorted rankings; groups : (G,) ids of the table's rankings, None for a single one."""
+    """Evaluates sorted rankings; raises `MetricError` as `evaluate`."""
+    groups = table.groups
     counts: JsonDict = {
         "n_rows": int(table.row_bounds[-1]),
         "n_positives": int(table.n_positives.sum()),
         "tied_blocks": int(table.tied_blocks.sum()),
         "tied_rows": int(table.tied_rows.sum()),
-        "ties": ties,
+        "ties": table.ties,
     }
     values: dict[str, float] = {}
     in_group: dict[str, NDArray[np.float64]] = {}
@@ -213,18 +168,3 @@ def parse_metrics(metrics: Sequence[str | Metric]) -> dict[str, Metric]:
     if isinstance(metrics, str):
         raise MetricError(f"metrics must be a sequence of names, found the single string {metrics!r}")
     return {metric.name: metric for metric in (m if isinstance(m, Metric) else parse_metric(m) for m in metrics)}
-
-
-def number_groups(groups: ArrayLike, n_rows: int) -> tuple[AnyArray, NDArray[np.integer]]:
-    """Distinct ids (G,), rising, and the index of each row's id (n,). Raises `MetricError`."""
-    ids = np.asarray(groups)
-    if ids.shape != (n_rows,):
-        raise MetricError(f"groups must be of shape ({n_rows},), one for each row, found {ids.shape}")
-    if ids.dtype.kind not in "iu":
-        raise MetricError(f"groups must be integers, found dtype {ids.dtype}")
-    changes = ids[1:] != ids[:-1]
-    if (ids[1:] >= ids[:-1]).all():
-        codes = np.concatenate([[0], np.cumsum(changes)])
-        return ids[np.flatnonzero(np.concatenate([[True], changes]))], codes
-    result, codes = np.unique(ids, return_inverse=True)
-    return result, codes

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from apsvm.metrics.checked import check_rows, check_ties, sorted_rows
+from apsvm.metrics.checked import number_groups, sorted_rows
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
@@ -32,9 +32,99 @@ Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
+class Judgements:
+    """Checked rows of Q rankings, before any scores order them.
+
+    grades : (n,) bool, or float64 with `relevant_from`
+    relevant_from : rows of this grade or a higher one are relevant
+    codes : (n,) integers 0..Q−1, the ranking of each row; every ranking has a row. None: one ranking
+    groups : (Q,) the rankings' ids, rising; None if they have none
+    ranked : (n,) bool, rows with a position; None: all. Scores of other rows are ignored
+    judged : (n,) bool, rows that were judged; None: all. Others are not relevant
+    threshold : scores above it predict "relevant"
+    """
+
+    grades: NDArray[np.bool_] | NDArray[np.float64]
+    relevant_from: float | None = None
+    codes: NDArray[np.integer] | None = None
+    groups: AnyArray | None = None
+    ranked: NDArray[np.bool_] | None = None
+    judged: NDArray[np.bool_] | None = None
+    threshold: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        groups: ArrayLike | None,
+        grades: NDArray[np.bool_] | NDArray[np.float64],
+        relevant_from: float | None = None,
+        ranked: NDArray[np.bool_] | None = None,
+        judged: NDArray[np.bool_] | None = None,
+        threshold: float = 0.0,
+    ) -> Judgements:
+        """Rows with a ranking for each of the `groups`, (n,) integers in any order, or one without. Raises
+        `MetricError` for groups that do not fit."""
+        ids, codes = (None, None) if groups is None else number_groups(groups, len(grades))
+        return cls(grades, relevant_from, codes, ids, ranked, judged, threshold)
+
+    @property
+    def relevant(self) -> NDArray[np.bool_]:
+        """(n,) bool, whether judged or not."""
+        return self.grades >= (1 if self.relevant_from is None else self.relevant_from)
+
+    def table(self, scores: NDArray[np.float64], ties: str, *, in_order: bool = False) -> RankingTable:
+        """The rankings by `scores` (n,) float64, finite where ranked, under a tie rule checked by `check_ties`.
+
+        in_order : the rows are sorted already, as `sorted_rows` sorts them
+        """
+        order: NDArray[np.intp] = np.arange(scores.size)
+        if not in_order:
+            worst_first = self.grades if ties == "pessimistic" else None
+            order = sorted_rows(scores, worst_first, self.codes, self.ranked)
+        grades, relevant, judged = self.grades[order].astype(np.float64), self.relevant[order], None
+        if self.judged is not None:
+            judged = self.judged[order]
+            grades, relevant = grades * judged, relevant & judged
+        row_bounds = _bounds(np.bincount(np.zeros(order.size, np.int64) if self.codes is None else self.codes))
+
+        n_ranked, ranked_grades, ranked_relevant = np.diff(row_bounds), grades, relevant
+        if self.ranked is not None and not self.ranked.all():
+            is_ranked = self.ranked[order]
+            n_ranked = np.diff(_bounds(is_ranked)[row_bounds])
+            ranked_grades, ranked_relevant, order = grades[is_ranked], relevant[is_ranked], order[is_ranked]
+        bounds = _bounds(n_ranked)
+        sorted_scores = scores[order]
+        last_rows = _ends_of_blocks(sorted_scores, bounds[1:][n_ranked > 0])
+        tied_blocks, tied_rows = _ties(last_rows, ranked_grades, bounds)
+
+        if ties != "block":
+            last_rows = np.arange(order.size)
+        run_bounds = np.searchsorted(last_rows, bounds, side="left")
+        ends, hits = _counts(last_rows, ranked_relevant, bounds, run_bounds)
+        return RankingTable(
+            groups=self.groups,
+            ties=ties,
+            row_bounds=row_bounds,
+            relevant=relevant,
+            grades=grades,
+            judged=judged,
+            n_ranked=n_ranked,
+            run_bounds=run_bounds,
+            ends=ends,
+            hits=hits,
+            lowest_scores=sorted_scores[last_rows],
+            tied_blocks=tied_blocks,
+            tied_rows=tied_rows,
+            threshold=self.threshold,
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class RankingTable:
     """Q rankings, highest score first. Arrays over rows, runs and rankings:
 
+    groups : (Q,) the rankings' ids, rising; None if they have none
+    ties : the tie rule
     row_bounds : (Q+1,) int64; the rows of ranking q are row_bounds[q] … row_bounds[q+1] − 1, at least one, the ranked
         ones first
     relevant : (n,) bool
@@ -50,6 +140,8 @@ class RankingTable:
     threshold : scores above it predict "relevant" (F)
     """
 
+    groups: AnyArray | None
+    ties: str
     row_bounds: Counts
     relevant: NDArray[np.bool_]
     grades: NDArray[np.float64]
@@ -62,74 +154,6 @@ class RankingTable:
     tied_blocks: Counts
     tied_rows: Counts
     threshold: float
-
-    @classmethod
-    def from_scores(
-        cls, scores: ArrayLike, relevant: ArrayLike, *, ties: str, relevant_from: float | None
-    ) -> RankingTable:
-        """One ranking, checked and sorted; the arguments are `Metric.__call__`'s. Raises `MetricError`."""
-        check_ties(ties)
-        values, grades = check_rows(scores, relevant, relevant_from)
-        return cls.from_checked(values, grades, relevant_from, ties)
-
-    @classmethod
-    def from_checked(
-        cls,
-        scores: NDArray[np.float64],
-        grades: NDArray[np.bool_] | NDArray[np.float64],
-        relevant_from: float | None,
-        ties: str,
-        *,
-        codes: NDArray[np.integer] | None = None,
-        n_rankings: int = 1,
-        ranked: NDArray[np.bool_] | None = None,
-        judged: NDArray[np.bool_] | None = None,
-        threshold: float = 0.0,
-        in_order: bool = False,
-    ) -> RankingTable:
-        """Sort rows checked by `check_rows`, under a tie rule checked by `check_ties`.
-
-        codes : (n,) integers 0..Q−1, ranking of each row; every ranking has a row. None: one ranking.
-        n_rankings : Q
-        ranked : (n,) bool, rows with a position; None: all. Scores of other rows are ignored.
-        in_order : the rows are sorted already, as `sorted_rows` sorts them
-        """
-        order: NDArray[np.intp]
-        if in_order:
-            order = np.arange(scores.size)
-        else:
-            order = sorted_rows(scores, grades if ties == "pessimistic" else None, codes, ranked, n_rankings)
-        grades, relevant, judged = _in_order(order, grades, relevant_from, judged)
-        row_bounds = np.array([0, order.size]) if codes is None else _bounds(np.bincount(codes, minlength=n_rankings))
-
-        n_ranked, ranked_grades, ranked_relevant = np.diff(row_bounds), grades, relevant
-        if ranked is not None and not ranked.all():
-            is_ranked = ranked[order]
-            n_ranked = np.diff(_bounds(is_ranked)[row_bounds])
-            ranked_grades, ranked_relevant, order = grades[is_ranked], relevant[is_ranked], order[is_ranked]
-        bounds = _bounds(n_ranked)
-        sorted_scores = scores[order]
-        last_rows = _ends_of_blocks(sorted_scores, bounds[1:][n_ranked > 0])
-        tied_blocks, tied_rows = _ties(last_rows, ranked_grades, bounds)
-
-        if ties != "block":
-            last_rows = np.arange(order.size)
-        run_bounds = np.searchsorted(last_rows, bounds, side="left")
-        ends, hits = _counts(last_rows, ranked_relevant, bounds, run_bounds)
-        return cls(
-            row_bounds=row_bounds,
-            relevant=relevant,
-            grades=grades,
-            judged=judged,
-            n_ranked=n_ranked,
-            run_bounds=run_bounds,
-            ends=ends,
-            hits=hits,
-            lowest_scores=sorted_scores[last_rows],
-            tied_blocks=tied_blocks,
-            tied_rows=tied_rows,
-            threshold=threshold,
-        )
 
     @property
     def n_rankings(self) -> int:
@@ -222,9 +246,8 @@ class RankingTable:
     @cached_property
     def best_grades(self) -> NDArray[np.float64]:
         """(n,) float64: the grades of each ranking in falling order."""
-        codes = np.repeat(np.arange(self.n_rankings), self.n_rows)
-        several = self.n_rankings > 1
-        return self.grades[sorted_rows(self.grades, None, codes if several else None, None, self.n_rankings)]
+        codes = np.repeat(np.arange(self.n_rankings), self.n_rows) if self.n_rankings > 1 else None
+        return self.grades[sorted_rows(self.grades, codes=codes)]
 
     @cached_property
     def blocks(self) -> Counts:
@@ -309,23 +332,6 @@ class RankingTable:
     def _first_runs(self) -> Counts:
         """First run of each ranking in ``_filled``."""
         return self.run_bounds[self._filled]
-
-
-def _in_order(
-    order: NDArray[np.intp],
-    grades: NDArray[np.bool_] | NDArray[np.float64],
-    relevant_from: float | None,
-    judged: NDArray[np.bool_] | None,
-) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_] | None]:
-    """Grades, relevance and judged flags of the rows in this order; unjudged rows have grade 0."""
-    grades = grades[order]
-    if judged is not None:
-        judged = judged[order]
-        grades = grades * judged
-    relevant: NDArray[np.bool_] = grades >= (1 if relevant_from is None else relevant_from)
-    if judged is not None:
-        relevant &= judged
-    return grades.astype(np.float64, copy=False), relevant, judged
 
 
 def _bounds(sizes: NDArray[np.integer] | NDArray[np.bool_]) -> Counts:

@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 from apsvm.metrics.base import Metric
 from apsvm.metrics.checked import sorted_rows
 from apsvm.metrics.errors import MetricError
-from apsvm.metrics.evaluate import Evaluation, Judgements
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.evaluate import Evaluation
+from apsvm.metrics.ranking_table import Judgements, RankingTable
 
 _AT_ONCE = 1 << 21  # numbers held for draws at a time
 _ROUNDING = 1e-12  # smaller differences of metrics count as zero
@@ -87,14 +87,13 @@ def intervals(
 ) -> dict[str, tuple[float, float]]:
     """Bootstrap interval (low, high) of each metric's value. It does not depend on the other metrics."""
     if system.is_one_ranking:
-        draws = _draw_rows(metrics, [system], n_draws, seed)
+        draws = bootstrap_rows(metrics, [system], n_draws, np.random.default_rng(seed))
         return {name: interval(result[:, 0], confidence) for name, result in draws.items()}
     result = {}
     for name in metrics:
         values = system.evaluation.in_group[name]
         used = values[~np.isnan(values)]
-        means = bootstrap_means(used[np.newaxis], n_draws, np.random.default_rng(seed))
-        result[name] = interval(means[:, 0], confidence)
+        result[name] = interval(bootstrap_means(used, n_draws, np.random.default_rng(seed)), confidence)
     return result
 
 
@@ -113,7 +112,8 @@ def differences(
     Raises `MetricError` if they have no query in common.
     """
     if a.is_one_ranking:
-        draws = {} if confidence is None else _draw_rows(metrics, [a, b], n_draws, seed)
+        rng = np.random.default_rng(seed)
+        draws = {} if confidence is None else bootstrap_rows(metrics, [a, b], n_draws, rng)
         swapped = swapped_rows(metrics, a, b, n_swaps, seed)
         result = {}
         for name in metrics:
@@ -131,8 +131,7 @@ def differences(
         d = of_b - of_a
         low, high = None, None
         if confidence is not None:
-            means = bootstrap_means(d[np.newaxis], n_draws, np.random.default_rng(seed))
-            low, high = interval(means[:, 0], confidence)
+            low, high = interval(bootstrap_means(d, n_draws, np.random.default_rng(seed)), confidence)
         p = _p_of_swaps(swapped, name)
         if not of_classes and np.count_nonzero(d) >= _FEWEST_QUERIES:
             p = randomisation_test(d, n_swaps, np.random.default_rng(seed))
@@ -140,13 +139,6 @@ def differences(
         means_there = float(of_a.mean()), float(of_b.mean())
         result[name] = Difference(float(d.mean()), low, high, p, better, worse, d.size, *means_there)
     return result
-
-
-def _draw_rows(metrics: dict[str, Metric], systems: Sequence[System], n_draws: int, seed: int) -> dict[str, Floats]:
-    scores, first = [system.scores for system in systems], systems[0]
-    thresholds = [system.rows.threshold for system in systems]
-    rng = np.random.default_rng(seed)
-    return bootstrap_rows(metrics, scores, first.rows, first.evaluation.ties, n_draws, rng, thresholds)
 
 
 def _paired(a: Evaluation, b: Evaluation, name: str) -> tuple[Floats, Floats]:
@@ -168,16 +160,10 @@ def interval(draws: Floats, confidence: float) -> tuple[float, float]:
 
 
 def bootstrap_means(values: Floats, n_draws: int, rng: np.random.Generator) -> Floats:
-    """(n_draws, S): means over queries drawn with replacement, the same ones for all S systems.
-
-    values : (S, u), without NaN
-    """
-    n_systems, n_queries = values.shape
-    means = np.empty((n_draws, n_systems))
-    for first, last in batches(n_draws, n_queries):
-        drawn = rng.integers(0, n_queries, (last - first, n_queries))
-        for system in range(n_systems):
-            means[first:last, system] = values[system, drawn].mean(axis=1)
+    """(n_draws,): means over queries drawn with replacement, of values (u,) without NaN."""
+    means = np.empty(n_draws)
+    for first, last in batches(n_draws, values.size):
+        means[first:last] = values[rng.integers(0, values.size, (last - first, values.size))].mean(axis=1)
     return means
 
 
@@ -201,24 +187,15 @@ def randomisation_test(differences: Floats, n_draws: int, rng: np.random.Generat
 
 
 def bootstrap_rows(
-    metrics: dict[str, Metric],
-    scores: Sequence[Floats],
-    rows: Judgements,
-    ties: str,
-    n_draws: int,
-    rng: np.random.Generator,
-    thresholds: Sequence[float] | None = None,
+    metrics: dict[str, Metric], systems: Sequence[System], n_draws: int, rng: np.random.Generator
 ) -> dict[str, Floats]:
-    """Values (n_draws, S), by metric, of one ranking whose rows are drawn, the same ones for all S systems.
-
-    scores : S arrays (n,), finite; rows : one ranking; thresholds : S, instead of that of ``rows``
-    """
-    lines = [rows.threshold] * len(scores) if thresholds is None else thresholds
-    n = rows.grades.size
-    orders = [sorted_rows(s, rows.grades if ties == "pessimistic" else None, None, None, 1) for s in scores]
-    relevant = rows.grades >= (1 if rows.relevant_from is None else rows.relevant_from)
+    """Values (n_draws, S), by metric, of S systems that rank the same rows once; all get the same draws."""
+    first_rows, ties = systems[0].rows, systems[0].evaluation.ties
+    n, relevant = first_rows.grades.size, first_rows.relevant
+    worst_first = first_rows.grades if ties == "pessimistic" else None
+    orders = [sorted_rows(system.scores, worst_first) for system in systems]
     classes = [part for part in (np.flatnonzero(relevant), np.flatnonzero(~relevant)) if part.size]
-    result = {name: np.empty((n_draws, len(scores))) for name in metrics}
+    result = {name: np.empty((n_draws, len(systems))) for name in metrics}
     for first, last in batches(n_draws, n):
         n_batch = last - first
         times = np.empty((n_batch, n), dtype=np.int64)
@@ -226,12 +203,12 @@ def bootstrap_rows(
             drawn = rng.integers(0, part.size, (n_batch, part.size))
             drawn += part.size * np.arange(n_batch)[:, np.newaxis]
             times[:, part] = np.bincount(drawn.ravel(), minlength=n_batch * part.size).reshape(n_batch, part.size)
-        for system, order in enumerate(orders):
+        for at, (system, order) in enumerate(zip(systems, orders, strict=True)):
             taken = np.repeat(np.tile(order, n_batch), times[:, order].ravel())
-            of_system = dataclasses.replace(rows, threshold=lines[system])
-            table = _many(scores[system][taken], rows.grades[taken], n_batch, of_system, ties, in_order=True)
+            rows = dataclasses.replace(system.rows, grades=system.rows.grades[taken])
+            table = _many(system.scores[taken], rows, n_batch, ties, in_order=True)
             for name, metric in metrics.items():
-                result[name][first:last, system] = metric.each(table)
+                result[name][first:last, at] = metric.each(table)
     return result
 
 
@@ -284,7 +261,7 @@ def swapped_rows(metrics: dict[str, Metric], a: System, b: System, n_swaps: int,
 
     rows, ties, rng = a.rows, a.evaluation.ties, np.random.default_rng(seed)
     n = rows.grades.size
-    relevant = int((rows.grades >= (1 if rows.relevant_from is None else rows.relevant_from)).sum())
+    relevant = int(rows.relevant.sum())
     if min(relevant, n - relevant) < _FEWEST_ROWS:
         return None
     faces = {
@@ -303,35 +280,19 @@ def swapped_rows(metrics: dict[str, Metric], a: System, b: System, n_swaps: int,
         for kind, (of_a, of_b) in faces.items():
             if not by_kind[kind]:
                 continue
-            grades = np.concatenate([rows.grades] * (last - first))
+            copies = dataclasses.replace(zero, grades=np.concatenate([rows.grades] * (last - first)))
             before, after = (
-                _many(np.where(coin, of_b, of_a).ravel(), grades, last - first, zero, ties) for coin in (heads, ~heads)
+                _many(np.where(coin, of_b, of_a).ravel(), copies, last - first, ties) for coin in (heads, ~heads)
             )
             for name, metric in by_kind[kind].items():
                 of_swaps[name][first:last] = metric.each(after) - metric.each(before)
     return {name: (observed[name], of_swaps[name]) for name in metrics}
 
 
-def _many(
-    scores: Floats,
-    grades: NDArray[np.bool_] | Floats,
-    n_rankings: int,
-    rows: Judgements,
-    ties: str,
-    *,
-    in_order: bool = False,
-) -> RankingTable:
+def _many(scores: Floats, rows: Judgements, n_rankings: int, ties: str, *, in_order: bool = False) -> RankingTable:
     """Table of concatenated rankings of equal length."""
-    return RankingTable.from_checked(
-        scores,
-        grades,
-        rows.relevant_from,
-        ties,
-        codes=np.repeat(np.arange(n_rankings), scores.size // n_rankings),
-        n_rankings=n_rankings,
-        threshold=rows.threshold,
-        in_order=in_order,
-    )
+    codes = np.repeat(np.arange(n_rankings), scores.size // n_rankings)
+    return dataclasses.replace(rows, codes=codes).table(scores, ties, in_order=in_order)
 
 
 def batches(n_draws: int, size: int) -> Iterator[tuple[int, int]]:

@@ -115,23 +115,18 @@ def choose_threshold(scores: NDArray[np.float64], relevant: NDArray[np.bool_], r
     # Candidate k calls the rows before ends[k] positive; candidate 0 calls none.
     ends = np.concatenate([[0], np.flatnonzero(descending[1:] != descending[:-1]) + 1, [n]])
     hits = np.concatenate([[0], np.cumsum(relevant[order])])[ends]
-    at, meets_rule = place_by_rule(ends, hits, positives, n, rule)
+    at, meets_rule = _place_by_rule(ends, hits, positives, n, rule)
     called = int(ends[at])
     return ChosenThreshold(_between(descending, called), called, int(hits[at]), positives, n, meets_rule)
 
 
-def place_of_highest_f1(called: NDArray[np.int64], hits: NDArray[np.int64], positives: int) -> int:
-    """Index of the candidate with the highest F1; arguments as for ``place_by_rule``."""
-    return int(np.argmax(2.0 * hits / (called + positives)))
-
-
-def place_by_rule(
+def _place_by_rule(
     called: NDArray[np.int64], hits: NDArray[np.int64], positives: int, n: int, rule: ThresholdRule
 ) -> tuple[int, bool]:
     """Index of the candidate threshold chosen by the rule, and True if it satisfies the rule. ``called`` (k,),
     ascending: rows that the candidates call positive; ``hits`` (k,): true positives among them."""
     if rule.name == "f1":
-        return place_of_highest_f1(called, hits, positives), True
+        return int(np.argmax(2.0 * hits / (called + positives))), True
     if rule.name == "top":
         return int(np.flatnonzero(called <= rule.amount)[-1]), rule.amount <= n
     if rule.name == "recall":
@@ -149,19 +144,15 @@ def place_by_rule(
 
 def _between(descending: NDArray[np.float64], called: int) -> float:
     """A threshold that only the first ``called`` scores exceed."""
+    highest = float(descending[0])
     if called == 0:
-        return float(descending[0])
-    lower = float(descending[called]) if called < descending.size else None
-    return halfway(float(descending[called - 1]), lower, float(descending[0]))
-
-
-def halfway(upper: float, lower: float | None, highest: float) -> float:
-    """A threshold below ``upper`` and not below ``lower``, the next lower score (None if ``upper`` is the lowest).
-    ``highest``: the highest score."""
-    if lower is None:
-        if upper != 0.0:
-            return float(np.nextafter(upper, -np.inf))
-        # The next float64 would differ too little for other programs and for people.
-        return -1e-12 * (highest if highest > 1e-100 else 1.0)
-    middle = lower / 2.0 + upper / 2.0
-    return middle if lower <= middle < upper else lower
+        return highest
+    upper = float(descending[called - 1])
+    if called < descending.size:
+        lower = float(descending[called])
+        middle = lower / 2.0 + upper / 2.0
+        return middle if lower <= middle < upper else lower
+    if upper != 0.0:
+        return float(np.nextafter(upper, -np.inf))
+    # The next float64 would differ too little for other programs and for people.
+    return -1e-12 * (highest if highest > 1e-100 else 1.0)

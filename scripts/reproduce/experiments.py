@@ -210,7 +210,7 @@ class Difference:
 def difference(first: Mapping[str, float], second: Mapping[str, float]) -> Difference:
     """Of the values of the same classes."""
     d = np.array([first[name] - second[name] for name in second])
-    means = bootstrap_means(d[np.newaxis], DRAWS, np.random.default_rng(0))[:, 0]
+    means = bootstrap_means(d, DRAWS, np.random.default_rng(0))
     p = randomisation_test(d, DRAWS, np.random.default_rng(0))
     return Difference(float(d.mean()), *interval(means, 0.95), p, int((d > 0).sum()), d.size)
 

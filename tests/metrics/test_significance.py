@@ -8,7 +8,8 @@ import scipy.stats
 
 from apsvm.metrics import MetricError
 from apsvm.metrics.classes import evaluate_classes
-from apsvm.metrics.evaluate import Judgements, evaluate, number_groups, parse_metrics, summarise
+from apsvm.metrics.evaluate import evaluate, parse_metrics, summarise
+from apsvm.metrics.ranking_table import Judgements
 from apsvm.metrics.significance import (
     Difference,
     System,
@@ -23,10 +24,9 @@ AP = parse_metrics(["AP"])
 METRICS = parse_metrics(["AP", "AUC", "nDCG", "P@5", "F1"])
 
 
-def system(scores, relevant, groups=None, ties="block", metrics=METRICS):
-    ids, codes = (None, None) if groups is None else number_groups(groups, scores.size)
-    rows = Judgements(relevant, None, codes, ids)
-    return System(scores, rows, summarise(metrics, rows.table(scores, ties), ids, ties))
+def system(scores, relevant, groups=None, ties="block", metrics=METRICS, relevant_from=None):
+    rows = Judgements.of(groups, relevant, relevant_from)
+    return System(scores, rows, summarise(metrics, rows.table(scores, ties)))
 
 
 def p_by_enumeration(d):
@@ -70,7 +70,7 @@ def test_p_is_uniform_when_there_is_no_difference(rng):
 
 def test_bootstrap_of_means_agrees_with_scipy(rng):
     values = rng.exponential(size=40)
-    low, high = interval(bootstrap_means(values[np.newaxis], 20_000, rng)[:, 0], 0.9)
+    low, high = interval(bootstrap_means(values, 20_000, rng), 0.9)
     judge = scipy.stats.bootstrap(
         (values,), np.mean, n_resamples=20_000, confidence_level=0.9, method="percentile", random_state=1
     ).confidence_interval
@@ -83,15 +83,14 @@ def test_intervals_cover_the_truth(rng):
     covered = 0
     for _ in range(60):
         values = rng.beta(2, 3, 40)
-        low, high = interval(bootstrap_means(values[np.newaxis], 300, rng)[:, 0], 0.8)
+        low, high = interval(bootstrap_means(values, 300, rng), 0.8)
         covered += low <= 2 / 5 <= high
     assert 38 <= covered <= 57  # 48 expected, standard deviation 3.1
     covered, truth = 0, scipy.stats.norm.cdf(1 / np.sqrt(2))
     auc = parse_metrics(["AUC"])
     for _ in range(60):
         relevant = np.arange(150) < 50
-        rows = Judgements(relevant)
-        draws = bootstrap_rows(auc, [rng.normal(size=150) + relevant], rows, "block", 200, rng)["AUC"]
+        draws = bootstrap_rows(auc, [system(rng.normal(size=150) + relevant, relevant)], 200, rng)["AUC"]
         low, high = interval(draws[:, 0], 0.8)
         covered += low <= truth <= high
     assert 38 <= covered <= 57
@@ -103,8 +102,8 @@ def test_drawn_rows_are_rankings_of_the_drawn_rows(ties, monkeypatch):
     data = np.random.default_rng(3)
     scores = [np.round(data.normal(size=30), 1), np.round(data.normal(size=30), 1)]
     grades = data.integers(0, 3, 30).astype(float)
-    rows = Judgements(grades, 1)
-    found = bootstrap_rows(METRICS, scores, rows, ties, 20, np.random.default_rng(7))
+    systems = [system(one, grades, ties=ties, relevant_from=1) for one in scores]
+    found = bootstrap_rows(METRICS, systems, 20, np.random.default_rng(7))
     rng = np.random.default_rng(7)
     relevant, other = np.flatnonzero(grades >= 1), np.flatnonzero(grades < 1)
     drawn = [rng.integers(0, part.size, (20, part.size)) for part in (relevant, other)]
@@ -115,7 +114,7 @@ def test_drawn_rows_are_rankings_of_the_drawn_rows(ties, monkeypatch):
             assert {name: found[name][i, s] for name in METRICS} == pytest.approx(expected, rel=1e-12)
     assert np.unique(found["AP"]).size > 20
     monkeypatch.setattr("apsvm.metrics.significance._AT_ONCE", 30)  # a draw at a time
-    alone = bootstrap_rows(METRICS, scores, rows, ties, 5, np.random.default_rng(7))
+    alone = bootstrap_rows(METRICS, systems, 5, np.random.default_rng(7))
     assert alone["AP"].shape == (5, 2)
 
 
