@@ -26,7 +26,6 @@ from apsvm.data.tables.cells import (
     Cells,
     Places,
     Table,
-    array_of_floats,
     different_names,
     floats_of,
     refuse_title,
@@ -379,19 +378,13 @@ class _Rows:
         import pyarrow
 
         schema = pyarrow.schema([(f"{at}", pyarrow.float64() if at in numbers else pyarrow.string()) for at in kept])
-        of_numbers = [f"{at}" for at in kept if at in numbers]
-        # The numbers of each batch column by column, in one buffer: many that grow would be moved.
-        batches, sizes, buffer = [], [], bytearray()
+        batches = []
         try:
             for batch in self._batches_of_csv(kept) if self.head.has_blanks else self._batches(schema):
                 self.n += len(batch)
-                for name in of_numbers:
-                    values = floats_of(batch[name])
-                    if np.isinf(values).any():
-                        raise _NotNumbersError
-                    buffer += values.data
-                sizes.append(len(batch))
-                batches.append(batch.drop_columns(of_numbers))
+                if any(np.isinf(floats_of(batch[f"{at}"])).any() for at in numbers):
+                    raise _NotNumbersError
+                batches.append(batch)
         except _RowError as error:
             raise DataError(f"{self._place(error.row)}: {error}") from None
         except pyarrow.ArrowInvalid as error:
@@ -403,16 +396,11 @@ class _Rows:
             raise DataError(f"{self.name}: not a table of separated values: {shown(str(error))}") from None
         if self.n == 0:
             raise NoRowsError(f"{self.name}: expected at least one row below the names of columns, found none")
-        texts = pyarrow.Table.from_batches(batches)
+        columns = pyarrow.Table.from_batches(batches).columns
         # There are too few quotes, and a cell of the last row goes over lines.
-        if self.body.quotes % 2 and any("\n" in (column[self.n - 1].as_py() or "") for column in texts.columns):
+        if self.body.quotes % 2 and any("\n" in str(column[self.n - 1].as_py()) for column in columns):
             raise DataError(f"{self._place(self.n - 1)}: a quoted field begins in this row and never ends")
-        columns = dict(zip(texts.column_names, texts.columns, strict=True))
-        blocks = np.split(np.frombuffer(buffer), len(of_numbers) * np.cumsum(sizes)[:-1])
-        for at, name in enumerate(of_numbers):
-            of_column = [block[at * n : (at + 1) * n] for n, block in zip(sizes, blocks, strict=True)]
-            columns[name] = array_of_floats(np.concatenate(of_column))
-        return [columns[name] for name in schema.names]
+        return list(columns)
 
     def _batches(self, schema: Any) -> Iterator[Any]:
         """Batches of the columns of ``schema``, which are called by their numbers. Raises _RowError,
