@@ -1,6 +1,6 @@
 """The text of a file, a stream or standard input, plain or compressed, block by block.
 
-What it is compressed by shows in its first bytes, never in its name.
+The first bytes show the compression. The file's name does not count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from apsvm._support.files import standard_input
@@ -37,23 +36,18 @@ class _Decoder(Protocol):
     def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Compression:
-    name: str
-    magic: bytes
-    decoder: Callable[[], _Decoder]
-    nul_padding: bool  # the format's own tools accept NUL bytes behind a stream
-
-
-_COMPRESSIONS = (
-    _Compression("gzip", b"\x1f\x8b", lambda: zlib.decompressobj(wbits=31), nul_padding=True),
-    _Compression("bzip2", b"BZh", bz2.BZ2Decompressor, nul_padding=False),
-    _Compression("xz", b"\xfd7zXZ\0", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), nul_padding=True),
-)
+#: First bytes → the format's name, and its decoder.
+_DECODERS: dict[bytes, tuple[str, Callable[[], _Decoder]]] = {
+    b"\x1f\x8b": ("gzip", lambda: zlib.decompressobj(wbits=31)),
+    b"BZh": ("bzip2", bz2.BZ2Decompressor),
+    b"\xfd7zXZ\0": ("xz", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
+}
 _ZSTD, _ZIP = b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
 _LONGEST_MAGIC = 6
-#: What begins so is no plain text.
-COMPRESSED = (*(compression.magic for compression in _COMPRESSIONS), _ZSTD, _ZIP)
+#: Folder in which macOS's archives keep attributes of files.
+_OF_MACOS = "__MACOSX/"
+#: First bytes of compressed text.
+COMPRESSED = (*_DECODERS, _ZSTD, _ZIP)
 
 
 def read_text(source: str | os.PathLike[str]) -> tuple[str, bytes]:
@@ -138,9 +132,9 @@ def decompressed(blocks: Iterator[bytes], size: int, name: str) -> Iterator[byte
         packed = io.BytesIO(head + b"".join(blocks))
         return _of_zip(packed, size, name) if head.startswith(_ZIP) else _of_zstd(packed, size, name)
     blocks = itertools.chain(iter((head,)), blocks)  # an iterator lets go of the block, a tuple would keep it
-    for compression in _COMPRESSIONS:
-        if head.startswith(compression.magic):
-            return _members(blocks, compression, size, name)
+    for magic, (compression, decoder) in _DECODERS.items():
+        if head.startswith(magic):
+            return _unpacked(blocks, compression, decoder, size, name)
     return blocks
 
 
@@ -148,10 +142,10 @@ def _of_zip(packed: io.BytesIO, size: int, name: str) -> Iterator[bytes]:
     """The text of the only file of an archive. Raises DataError."""
     try:
         with zipfile.ZipFile(packed) as archive:
-            files = [member for member in archive.infolist() if not member.filename.endswith("/")]
+            files = [file for file in archive.namelist() if not (file.endswith("/") or file.startswith(_OF_MACOS))]
             if len(files) != 1:
-                names = ", ".join(member.filename for member in files[:8]) + ", …" * (len(files) > 8)
-                raise DataError(f"{name}: a zip archive of one file is read, and this has {len(files)}: {names}")
+                some = ", ".join(files[:8]) + ", …" * (len(files) > 8)
+                raise DataError(f"{name}: expected a zip archive of one file, found {len(files)}: {some}")
             with archive.open(files[0]) as stream:
                 yield b""
                 while block := stream.read(size):
@@ -175,37 +169,30 @@ def _of_zstd(packed: io.BytesIO, size: int, name: str) -> Iterator[bytes]:
         raise DataError(f"{name}: the zstd data are corrupt ({error})") from None
 
 
-def _members(blocks: Iterator[bytes], compression: _Compression, size: int, name: str) -> Iterator[bytes]:
-    """The text of all streams that stand one behind the other in the blocks. Raises DataError.
+def _unpacked(
+    blocks: Iterator[bytes], compression: str, new_decoder: Callable[[], _Decoder], size: int, name: str
+) -> Iterator[bytes]:
+    """The text of all compressed streams in the blocks. Raises DataError.
 
-    Python's own file classes ignore what follows a complete stream; here only further streams may.
+    Python's own file classes ignore bytes behind a complete stream. Here only NUL bytes or another stream may follow.
     """
     decoder: _Decoder | None = None
-    is_first = True
     for block in blocks:
-        data = block
-        while data:
+        data, is_full = block, False
+        while data or is_full:
             if decoder is None:
-                if not is_first:
-                    if compression.nul_padding and not (data := data.lstrip(b"\0")):
-                        break
-                    magic = compression.magic
-                    if data[: len(magic)] != magic[: len(data)]:
-                        raise DataError(f"{name}: unexpected bytes behind the end of the {compression.name} data")
-                decoder = compression.decoder()
-                is_first = False
-            while True:
-                try:
-                    text = decoder.decompress(data, size)
-                except (zlib.error, OSError, lzma.LZMAError) as error:
-                    raise DataError(f"{name}: the {compression.name} data are corrupt ({error})") from error
-                yield text
-                if decoder.eof:
-                    data = decoder.unused_data
-                    decoder = None
+                data = data.lstrip(b"\0")
+                if not data:
                     break
-                data = getattr(decoder, "unconsumed_tail", b"")
-                if not data and len(text) < size:
-                    break
+                decoder = new_decoder()
+            try:
+                text = decoder.decompress(data, size)
+            except (zlib.error, OSError, lzma.LZMAError) as error:
+                raise DataError(f"{name}: the {compression} data are corrupt ({error})") from error
+            yield text
+            if decoder.eof:
+                data, is_full, decoder = decoder.unused_data, False, None
+            else:
+                data, is_full = getattr(decoder, "unconsumed_tail", b""), len(text) == size
     if decoder is not None:
-        raise DataError(f"{name}: the {compression.name} data end too early: the file is cut off")
+        raise DataError(f"{name}: the {compression} data end too early: the file is cut off")

@@ -61,17 +61,11 @@ def test_what_follows_a_stream(compression: str) -> None:
     packed = pack(TEXT)
     for tail in (b"x", b"\n", TEXT, b"\0x", b"\x1f\x8c", b"BZx", b"\xfd7zXY", bytes(4) + b"1 1:2\n"):
         for stream in (io.BytesIO(packed + tail), Dribble(packed + tail)):
-            with pytest.raises(DataError, match=r"^<stream>: .*(behind the end|corrupt|too early)"):
+            with pytest.raises(DataError, match=r"^<stream>: .*(corrupt|too early)"):
                 read_svmlight(stream)  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=f"unexpected bytes behind the end of the {compression} data"):
-        read(packed + TEXT)
     for padded in (packed + bytes(512), packed + bytes(8) + packed, packed + bytes(4)):
-        if compression == "bzip2":
-            with pytest.raises(DataError, match="behind the end"):
-                read(padded)
-        else:
-            assert read(padded).relevance.size in (3, 6)
-            assert read_svmlight(Dribble(padded)).relevance.size in (3, 6)  # type: ignore[arg-type]
+        assert read(padded).relevance.size in (3, 6)
+        assert read_svmlight(Dribble(padded)).relevance.size in (3, 6)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("compression", COMPRESSED)

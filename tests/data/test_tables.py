@@ -356,7 +356,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, text: str | bytes, message:
     ("members", "message"),
     [
         (["mimetype"], "this is an OpenDocument file: save"),
-        (["a.csv", "b.csv"], "a zip archive of one file is read, and this has 2: a.csv, b.csv"),
+        (["a.csv", "b.csv"], "expected a zip archive of one file, found 2: a.csv, b.csv"),
     ],
 )
 def test_archives_that_are_no_table(tmp_path: Path, members: list[str], message: str) -> None:
@@ -407,7 +407,9 @@ def test_what_is_said_of_columns_that_are_not_there(tmp_path: Path) -> None:
 def zipped(content: bytes) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("t.csv", content)
+        archive.mkdir("folder")
+        archive.writestr("folder/t.csv", content)
+        archive.writestr("__MACOSX/folder/._t.csv", b"attributes")
     return packed.getvalue()
 
 
@@ -451,11 +453,11 @@ def test_encodings(tmp_path: Path) -> None:
     guessed = read(tmp_path, text.encode("cp1252"))
     assert columns_of(guessed).feature_names() == ("città=Forlì", "città=Roma")
     assert "it is not UTF-8, and is read as cp1252 (--encoding names another)" in remarks(guessed)
-    with pytest.raises(DataError, match=r"data.csv: expected UTF-8, found the byte 0x81; --encoding"):
+    with pytest.raises(DataError, match=r"data.csv: expected text in UTF-8, found the byte 0x81.*--encoding"):
         read(tmp_path, text.replace("Roma", "\x81").encode("latin-1"))
     # UTF-8 with a byte that is not of it, and where that is requested: its place.
     for damaged, options in ((text.encode() + b"\xec,1\n", {}), (text.encode("latin-1"), {"encoding": "utf-8"})):
-        with pytest.raises(DataError, match="expected UTF-8, found the byte 0xe"):
+        with pytest.raises(DataError, match="expected text in UTF-8, found the byte 0xe"):
             read(tmp_path, damaged, **options)
     with pytest.raises(DataError, match=r"data\.csv: expected text of the encoding utf-16: .*truncated data"):
         read(tmp_path, text.encode("utf-16")[:-1], encoding="utf-16")
@@ -468,7 +470,7 @@ def test_labels_of_one_word(tmp_path: Path) -> None:
 
 def test_a_title_above_the_names(tmp_path: Path) -> None:
     for options in ({"label": "y"}, {}):
-        with pytest.raises(DataError, match="its columns are Export of May; if the first line has no names, delete"):
+        with pytest.raises(DataError, match=r"its columns are Export of May; commas.* --skip-lines"):
             read(tmp_path, "Export of May\ny,a\n1,2\n", **options)
 
 

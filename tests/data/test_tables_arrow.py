@@ -5,6 +5,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -50,6 +51,15 @@ def contents(data: Dataset) -> tuple[Any, ...]:
     assert data.table is not None
     assert data.table.keys is not None
     return data.X.tolist(), data.relevance.tolist(), data.table.keys.tolist(), data.table.columns
+
+
+def test_categories_of_polars(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"x": ["a", None, "b"], "kind": ["u", "v", "u"], "y": [1, 0, 1]})
+    typed = frame.with_columns(pl.col("x").cast(pl.Categorical), pl.col("kind").cast(pl.Enum(["u", "v"])))
+    typed.write_ipc(tmp_path / "t")
+    data = read_data(tmp_path / "t")
+    assert data.table is not None
+    assert data.table.columns.feature_names() == ("x=a", "x=b", "x is missing", "kind=u", "kind=v")
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather", "stream"])

@@ -76,7 +76,7 @@ def test_it_is_what_the_csv_is(rows, gz, tmp_path_factory):
         ('{"a": 1}\n{"a": 2}\n', "label"),
         ("{}\n{}\n", "label"),
         (LINES + '{"a": 1, "b": "\\ud800", "label": 0}\n', ":3: expected a JSON object a line, found '{"),
-        ((LINES + '{"\u00e9": 1, "label": 0}\n').encode("latin-1"), ":3: expected UTF-8, found the byte 0xe9"),
+        ((LINES + '{"\u00e9": 1, "label": 0}\n').encode("latin-1"), ":3: expected text in UTF-8, found the byte 0xe9"),
         ('[{"a": 1, "label": 1},\n 2]\n', "item 2: expected a JSON object, found '2'"),
         ("[" + '{"a":' * 50_000 + "\n", ":1: expected values at most 64 deep"),
     ],

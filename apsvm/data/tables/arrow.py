@@ -68,8 +68,10 @@ def _checked(columns: dict[str, Any], places: Places, text: Sequence[str], strin
                 f"{places.source}: column {name!r}: expected numbers or words, found the type "
                 f"{shortened(str(kind))}{parts and f'{parts} columns of their own'}, or {leaving_out(name)}"
             )
-        if str(kind) == "string_view":
-            columns[name] = column.cast(pyarrow.string())
+        if types.is_string_view(kind):  # polars writes it; pyarrow cannot look values up in it
+            is_coded = types.is_dictionary(column.type)
+            string = pyarrow.string()
+            columns[name] = column.cast(pyarrow.dictionary(pyarrow.int32(), string) if is_coded else string)
     cells = {
         name: Cells(name, places, array, is_text=name in text, is_string=name in strings)
         for name, array in columns.items()

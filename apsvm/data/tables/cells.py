@@ -302,7 +302,7 @@ _TYPES = (
     ("truth", ("boolean",)),
     ("date", ("date", "timestamp")),
     ("time", ("time",)),
-    ("string", ("string", "large_string")),
+    ("string", ("string", "large_string", "string_view")),
 )
 
 
@@ -313,7 +313,7 @@ def type_of(kind: Any) -> str:
     for name, holds in _TYPES:
         if any(getattr(types, f"is_{one}")(kind) for one in holds):
             return name
-    return "string" if str(kind) == "string_view" else ""  # polars' own
+    return ""
 
 
 def values_of(array: Any, dtype: type[np.generic], null: float) -> AnyArray:

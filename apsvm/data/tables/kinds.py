@@ -196,6 +196,8 @@ def _first_text(head: bytes) -> bytes:
         return head
     if head.startswith(_ZIP):  # of which the list of its files is at the end
         content = head[30 + sum(int.from_bytes(head[at : at + 2], "little") for at in (26, 28)) :]
+        if _name_in_zip(head).endswith(b"/"):  # a folder, which has no content
+            return _first_text(content)
         try:
             return zlib.decompressobj(-15).decompress(content, _HEAD) if head[8:10] == b"\x08\0" else content
         except zlib.error:

@@ -23,8 +23,8 @@ QUERIES = ("qid", "query_id")
 BAGS = ("bag", "bag_id")
 
 _MOST_LISTED = 12
-#: What to do where one column is all that the first line has.
-_IF_A_TITLE = "; if the first line has no names, delete what stands above the line that has"
+#: Advice where the first line has one name.
+_IF_ONE_COLUMN = "; commas, semicolons, tabs or | separate columns, and --skip-lines skips lines above their names"
 
 
 class NoLabelError(DataError):
@@ -176,7 +176,7 @@ def _no_label(names: Sequence[str], free: Sequence[str]) -> str:
     fitting = [name for name in free if _plain(name) in _names_of_labels(free)]
     what = f"several columns may be the labels: {', '.join(fitting)}" if fitting else "no column is named as labels are"
     hint = f"; {IF_A_ROW}" if not fitting and seem_a_row(names) else ""
-    hint = _IF_A_TITLE if len(names) == 1 else hint
+    hint = _IF_ONE_COLUMN if len(names) == 1 else hint
     return f"{what}; name it by --label-column; its columns are {listed(names)}{hint}"
 
 
@@ -198,7 +198,7 @@ def check_there(name: str, names: Sequence[str], source: str, option: str) -> No
     if name not in names:
         near = difflib.get_close_matches(name, list(names))
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        hint = _IF_A_TITLE if len(names) == 1 else hint
+        hint = _IF_ONE_COLUMN if len(names) == 1 else hint
         raise DataError(f"{source}: no column is called {name!r} ({option}): its columns are {listed(names)}{hint}")
 
 

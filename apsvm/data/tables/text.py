@@ -270,7 +270,7 @@ def _size_of_head(text: bytes) -> int:
 
 
 def not_utf8(byte: int) -> str:
-    return f"expected UTF-8, found the byte 0x{byte:02x}; --encoding names another (latin-1, cp1252, …)"
+    return f"expected text in UTF-8, found the byte 0x{byte:02x}: is it text? --encoding names another encoding"
 
 
 class _Body(BlockStream):

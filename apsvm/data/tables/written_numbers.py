@@ -24,7 +24,7 @@ LIKE_AN_AMOUNT = re.compile(
 
 
 def _pattern(decimal: str, thousands: str) -> re.Pattern[str]:
-    grouped = rf"\d{{1,3}}(?:[{thousands}'\s]\d{{3}})+(?:[{decimal}]\d*)?"
+    grouped = rf"\d{{1,3}}(?:[{thousands}'\s\u00a0\u202f]\d{{3}})+(?:[{decimal}]\d*)?"
     return re.compile(
         rf"(?P<minus>[+-]?)\s*(?P<before>[{_SIGN}]?)\s*(?P<number>{grouped}|\d+(?:[{decimal}]\d*)?|[{decimal}]\d+)"
         rf"\s*(?P<behind>[{_SIGN}]?)",
@@ -39,7 +39,7 @@ _PATTERNS = {style: _pattern(point, "," if point == "." else ".") for style, poi
 
 def number_of(word: str, style: str) -> float | None:
     """Number that a word spells in this style; None if it is not a number."""
-    word = word.strip()
+    word = word.strip().replace("\u2212", "-")  # the minus sign of typesetters
     is_negative = word[:1] == "(" and word[-1:] == ")"
     found = _PATTERNS[style].fullmatch(word[1:-1] if is_negative else word)
     if found is not None and is_negative and found["minus"]:
