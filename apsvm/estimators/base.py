@@ -110,7 +110,7 @@ class LinearEstimator(Estimator):
             data, start = fit.training_set(), self._start(plan, fit)
             for remark in plan.check(data):
                 logger.warning("%s: %s", type(self).__name__, remark)
-            if self._compares_maps and self._table is not None and self.features == AUTO and start is None:
+            if self._compares_maps and self.features == AUTO and start is None:
                 completed = complete(raw, fit, data, watch)
                 raw, fit, data, found = completed.raw, completed.fit, completed.data, completed.outcomes(watch)
             else:

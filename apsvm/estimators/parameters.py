@@ -69,8 +69,6 @@ def parameters_of(header: Header, kind: type[Settings], renamed: Mapping[str, st
             value = getattr(values, name)
             value = value[0] if about.path else value
             told[parameter_of.get(name, name)] = str(value) if isinstance(value, Multiple) else value
-    if told.get("components") == 1:
-        del told["components"]  # a C that is named leaves one, as None does
     features, threshold, edges = header.features, header.threshold, typing.cast("Any", header.details.get("edges"))
     selection = header.selection or {}
     is_rule = threshold is not None and threshold.held_out and threshold.rule not in (str(RULE), "probability")

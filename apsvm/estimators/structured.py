@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.naming import OBJECTIVES
-from apsvm._support.types import Column, JsonDict
+from apsvm._support.types import Column
 from apsvm.data.labels import Target
 from apsvm.estimators.base import LinearEstimator
 from apsvm.estimators.decisions import decided, decision_rule, least_errors_line
@@ -60,7 +60,7 @@ class _Structured(LinearEstimator):
     solver: str = "line-search"
     qp: str = "auto"
     bound: str = "auto"
-    components: int | None = None
+    components: int = 1
     scale: str = AUTO
     pool: str | None = None
     latent: bool = False
@@ -89,9 +89,7 @@ class _Structured(LinearEstimator):
         return cls._of_model(model, {"loss": loss or (name if is_known else None)})
 
     def _plan(self) -> AnyTrainer:
-        plan = self._trainer(self._known_loss(), self._settings())
-        plan.named |= frozenset() if self.components is None else {"components"}
-        return plan
+        return self._trainer(self._known_loss(), self._settings())
 
     def _known_loss(self) -> str | object:
         """The parameter ``loss``, checked."""
@@ -105,10 +103,6 @@ class _Structured(LinearEstimator):
         if loss in OBJECTIVES or not self._trainer.serves(loss):
             raise unknown_loss(loss, self._trainer.losses)
         return loss
-
-    def _values(self) -> JsonDict:
-        values = super()._values()
-        return values if self.components is not None else {**values, "components": 1}
 
     def _trained_constant(self, plan: AnyTrainer) -> float | Literal["auto"] | None:
         """Constant feature if the loss depends on the level of the scores (with "appx", its first stage), else None."""
@@ -197,13 +191,12 @@ class APSVMClassifier(TwoClasses, _Structured):
         stationary point, for losses over rankings; "auto": the better one on held-out rows, with a few values of C
         each where C is "auto" (``selection.quick``).
     components
-        The score is the highest of this many linear ones, for positives of several kinds. None: one, or with loss "ap"
-        and ``bound`` and ``C`` at "auto" two, where positives are rare and held-out rows are ranked better.
+        The score is the highest of this many linear ones, for positives of several kinds.
     features
         Map of the features before they are weighed: "linear" (none), "logarithms" of long-tailed features beside them,
         "piecewise:4" (a broken line of 4 knots each), "rules:400:depth=5" (leaves of boosted trees), "products" of all
-        pairs, "nystroem:300" (an RBF kernel by landmarks); "auto": of a data frame, rules where they rank held-out rows
-        better, else logarithms where columns have long tails; of arrays linear.
+        pairs, "nystroem:300" (an RBF kernel by landmarks); "auto": rules where they rank held-out rows better,
+        otherwise linear, with logarithms where columns of a data frame have long tails.
     scale
         Scaling of the columns: "standard", "maxabs", "l2" (each row to length 1) or "none"; "auto": standard for dense
         X, none for sparse X and for rules. coef_ is of columns as they are.

@@ -1,4 +1,4 @@
-"""Chooses the feature map of ``train`` if the user named none: the columns of the table, boosted rules, or both.
+"""Chooses the feature map of ``train`` if the user named none: the columns, boosted rules, or both.
 
 A linear ranker is far behind where thresholds or several features together tell the positives, and nothing in its
 training shows it. It is far ahead where many weak signs add up. The boosting of ``--features rules`` takes tenths of a
@@ -46,8 +46,8 @@ ERRORS, SURE = 1.0, 3.0
 #: Fewest positives without an average. On 73 tables of R it raised test AP by .020 ± .006, .017 ± .005 and .006 ± .004
 #: with 15, 30 and 60 positives, and by .001 ± .002 with all of them; training takes longer.
 FEWEST = 200
-#: Largest number of feature values of a table for which rules are taken, since they train more slowly. On larger tables
-#: and on other data, whose columns may be words or pixels, a remark says that they rank better.
+#: Largest number of feature values for which rules are taken, since they train more slowly. On larger data a remark
+#: says that they rank better.
 MOST_VALUES = 5_000_000
 
 
@@ -81,7 +81,7 @@ class MapChoice(NamedTuple):
 
 
 def complete(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training | AverageOfMaps:
-    """Chooses the open settings of a training, and the feature map of a table if the user named none.
+    """Chooses the open settings of a training, and the feature map, which the user did not name.
 
     Parameters
     ----------
@@ -94,14 +94,15 @@ def complete(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training | 
     plan, choice = fit.trainer, columns.completion.choice
     if choice is None or not isinstance(plan, StructuredSVMTrainer) or watch.should_stop():
         return columns
-    if plan.settings.C != DEFAULT_C or plan.settings.components > 1:  # the user tunes the ranker of columns
+    settings = plan.settings
+    # The user tunes the ranker of columns.
+    if settings.C != DEFAULT_C or settings.components > 1 or settings.oracle != "auto":
         return columns
     rules = RulesOfFolds(raw)
     maps = compare_maps(rules, columns, choice)
     if maps is None:
         return columns
-    if maps.is_clear or raw.dataset.table is not None:
-        watch.remark(str(maps))
+    watch.remark(str(maps))
     spent = replace(columns.completion, seconds=time.perf_counter() - began)
     columns, details = replace(columns, completion=spent), {"features": maps.figures()}
     if not maps.takes_rules:
@@ -243,11 +244,10 @@ def compare_maps(rules: RulesOfFolds, columns: Training, choice: Choice) -> MapC
         error = share_error(of_columns, positives)
         if ahead <= -ERRORS * error or ahead >= SURE * error:
             break
-    may_be_taken = fit.dataset.table is not None and fit.dataset.n_values <= MOST_VALUES
+    may_be_taken = fit.dataset.n_values <= MOST_VALUES
     is_clear = abs(ahead) >= max(LEAST, ERRORS * error)
-    is_mixture = columns.completion.mixture is not None and columns.completion.mixture.choice is not None
     apart = fit.selection is None and not race.is_of_parts  # rows and folds as a threshold needs them
-    averages = not is_clear and may_be_taken and positives < FEWEST and apart and not is_mixture
+    averages = not is_clear and may_be_taken and positives < FEWEST and apart
     compared = len(of_rules)
     how = choice.how if compared == len(race.folds) else f"{compared} of {choice.how}"
     takes_rules = averages or (is_clear and may_be_taken and ahead > 0.0)

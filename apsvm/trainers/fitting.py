@@ -292,9 +292,9 @@ class Fit:
         if ranker.unit_rows != (self.features.scale == "l2"):
             raise ModelError("only one of the model and this training divides rows by their length (l2)")
         components = getattr(self.trainer.settings, "components", 1)
-        is_open = getattr(self.trainer, "leaves_components_open", False)
-        if ranker.components not in (1, components) and not is_open:
-            raise ModelError(f"it has {ranker.components} components, this training has {components}")
+        if ranker.components not in (1, components):
+            wanted = option("components", ranker.components)
+            raise ModelError(f"it has {ranker.components} components, this training has {components}: {wanted}")
         start = np.zeros((len(parts), width + 1))
         for w, part in zip(start, parts, strict=True):
             weights = part.coef[:width]

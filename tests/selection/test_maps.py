@@ -105,13 +105,10 @@ def test_a_training_that_is_stopped_ends_in_the_ranker_of_columns():
     assert not ranker.header.members
 
 
-def test_columns_of_no_table_and_of_a_large_one_are_kept_and_it_is_said(monkeypatch):
-    of_words, said = completed(inside=True, of_table=False)
+def test_columns_of_large_data_are_kept_and_it_is_said(monkeypatch):
     monkeypatch.setattr(maps, "MOST_VALUES", 2_000)
-    of_many, also_said = completed(inside=True)
-    for training in (of_words, of_many):
-        assert training.fit.features.features == "linear"
-    assert said == also_said
+    training, said = completed(inside=True)
+    assert training.fit.features.features == "linear"
     assert said[0].endswith("--features rules trains on them")
 
 
@@ -121,6 +118,7 @@ def test_columns_of_no_table_and_of_a_large_one_are_kept_and_it_is_said(monkeypa
         {"loss": "auc"},
         {"C": (1.0,), "bound": "hinge"},
         {"C": (1.0,)},
+        {"oracle": "qs"},
         {"components": 2},
         {"groups": np.repeat(np.arange(6), 100)},
     ],
@@ -131,12 +129,12 @@ def test_what_is_compared_with_nothing(more):
     assert not said
 
 
-def test_a_frame_gets_rules_and_an_array_does_not():
+def test_a_frame_and_its_array_get_the_same_rules():
     pd = pytest.importorskip("pandas")
     X, y = rows_of(inside=True)
     frame = pd.DataFrame(X, columns=list("abcd"))
-    assert APSVMClassifier().fit(frame, y)._model.header.features.map.startswith("rules")
-    with pytest.warns(WeakRankerWarning, match="hardly better than chance"):
-        assert APSVMClassifier().fit(X, y)._model.header.features.map == "linear"
+    of_frame, of_array = (APSVMClassifier().fit(rows, y) for rows in (frame, X))
+    assert of_frame._model.header.features.map.startswith("rules")
+    np.testing.assert_array_equal(of_frame.decision_function(frame), of_array.decision_function(X))
     with pytest.warns(WeakRankerWarning, match="hardly better than chance"):
         assert APSVMClassifier(features="linear").fit(frame, y).coef_.shape == (1, 4)
