@@ -187,7 +187,8 @@ def test_a_small_training_loads_what_it_needs(tmp_path):
             "apsvm.trainers.structured_svm.starts_of_components",
         ),
     }
-    run_and_look(["train", str(tmp_path / "rows"), str(tmp_path / "models"), "-q", "--threads", "1"], unwanted)
+    plain = ["-q", "--threads", "1", "--features", "linear"]
+    run_and_look(["train", str(tmp_path / "rows"), str(tmp_path / "models"), *plain], unwanted)
 
 
 @pytest.mark.parametrize("package", ["apsvm", "numpy", "scipy", "scikit-learn", "Scikit_Learn", "threadpoolctl"])
