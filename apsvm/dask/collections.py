@@ -64,11 +64,11 @@ def rows_of(cluster: Cluster, X: Collection) -> Dataset:
     ------
     TypeError : X is not a collection; ValueError : parts that are not features, or do not fit together
     """
-    from apsvm.estimators.following import logger
-    from apsvm.estimators.frames import as_python_says
+    from apsvm.estimators.frames import as_value_errors
+    from apsvm.estimators.messages import logger
 
     loaded = cluster.compute(frame_or_array, parts_of("X", X))
-    with as_python_says():
+    with as_value_errors():
         data = data_of(cluster, loaded, "X")
     for remark in () if data.table is None else data.table.remarks:
         logger.info("%s", remark)

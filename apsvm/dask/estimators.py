@@ -18,9 +18,9 @@ from apsvm.dask.cluster import Cluster
 from apsvm.dask.collections import client_of, column_of, mapped, rows_of
 from apsvm.dask.fitting import ClusterFit
 from apsvm.dask.rows import checked_column
-from apsvm.estimators.base import LinearEstimator
-from apsvm.estimators.fitted import MOST_ROWS
-from apsvm.estimators.following import logger
+from apsvm.estimators.base import MOST_ROWS
+from apsvm.estimators.linear import LinearEstimator
+from apsvm.estimators.messages import logger
 from apsvm.estimators.rank_ncg import RankNCG
 from apsvm.estimators.structured import APSVMClassifier, APSVMRanker
 from apsvm.trainers.fitting import Fit

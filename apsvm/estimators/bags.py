@@ -1,8 +1,7 @@
-"""Bags for estimators: rows (instances) of X that belong together, by a column ``bags`` beside X as ``qid`` is one.
+"""Bags for estimators: the column ``bags`` says which rows of X belong together, as ``qid`` does for queries.
 
-``fit(X, y, bags=…)`` with ``pool="mean"`` or several of min, mean, max makes a row of each bag first. ``bag_scores``
-gives a score a bag, in the order in which bags first appear; ``decision_function(X)`` is of instances, each of them as
-a bag of its own.
+With ``pool``, ``fit(X, y, bags=…)`` first makes one row of each bag. ``bag_scores`` returns a score for each bag, in
+the order in which bags first appear; ``decision_function(X)`` scores each row as a bag of its own.
 """
 
 from __future__ import annotations
@@ -20,21 +19,37 @@ from apsvm.estimators.rows import numbered
 
 
 class StackedBags(NamedTuple):
-    """X : (n, d), the rows of all bags, dense, or CSR where any bag is sparse; bags : (n,) int64, the number of each
-    row's bag, from 0."""
+    """Rows of several bags.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array
+        (n, d), the rows of all bags; CSR if a bag is sparse.
+    bags : ndarray
+        (n,) int64, the number of each row's bag, from 0.
+    """
 
     X: Matrix
     bags: NDArray[np.int64]
 
 
 def stack_bags(bags: Sequence[Matrix]) -> StackedBags:
-    """The rows of a list of bags, (n_i, d) each, one behind the other. Labels of bags become those of rows by
-    ``y_of_bags[bags]``.
+    """Stack the rows of bags. Labels of bags become labels of rows by ``y_of_bags[bags]``.
+
+    Parameters
+    ----------
+    bags : sequence of ndarray or sparse matrix
+        (n_i, d) each, at least one row.
+
+    Returns
+    -------
+    StackedBags
+        The rows in their order, and the bag of each.
 
     Raises
     ------
     ValueError
-        There are none; a bag is empty, no matrix, or of another number of features.
+        No bags, an empty bag, an array that is no matrix, or bags with different numbers of features.
 
     Examples
     --------
@@ -58,8 +73,8 @@ def stack_bags(bags: Sequence[Matrix]) -> StackedBags:
 
 
 def bags_in(column: ArrayLike, n_rows: int, **shared: Column) -> Bags:
-    """The bags of ``n_rows`` rows, of any type that can be sorted. Raises ValueError unless the rows of a bag share
-    each of these columns."""
+    """Bags of ``n_rows`` rows by a column of ids, which may be of any type that can be sorted. Raises ValueError if
+    rows of one bag differ in one of the columns ``shared``."""
     bags = Bags.of_rows(numbered("bags", column, n_rows), np.zeros(n_rows))
     first = bags.first[bags.bag_of_row]
     for name, values in shared.items():
@@ -80,11 +95,11 @@ def bags_in(column: ArrayLike, n_rows: int, **shared: Column) -> Bags:
 
 
 def first_of_bags(bags: Bags, *columns: Column) -> Iterator[Column]:
-    """The value of each column at the first row of each bag, which represents the others."""
+    """Values of each column at the first row of each bag; the bag's other rows have the same."""
     for values in columns:
         yield None if values is None else np.asarray(values)[bags.first]
 
 
 def each_alone(X: Matrix, pool: Sequence[str]) -> Matrix:
-    """Pools rows (n, d) that are each a bag of their own: (n, k·d)."""
+    """Pools each row (n, d) as a bag of its own: (n, k·d)."""
     return sp.csr_array(sp.hstack([X] * len(pool), format="csr")) if sp.issparse(X) else np.tile(X, (1, len(pool)))

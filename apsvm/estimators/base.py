@@ -1,204 +1,530 @@
-"""The estimators that train one plan:
+"""Base class of the estimators: fit, score, explanations, and models to and from files.
 
-X, y, qid, sample_weight, bags  →  ``Fit`` of the plan that the parameters ask for  →  a model
+An estimator keeps its model. Its fitted attributes are read from the model's header, after ``fit`` and ``from_model``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_scalar
-from sklearn.utils.metadata_routing import UNUSED
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from apsvm._support.container import ModelError
-from apsvm._support.types import Column, JsonDict, Matrix
-from apsvm.data.features import parsed
-from apsvm.data.features.scaling import NO_SCALING, SCALINGS
+from apsvm._support.caller import warn_caller
+from apsvm._support.machine import can_train, installed
+from apsvm._support.naming import named_as_parameters
+from apsvm._support.types import Column, JsonDict, JsonObject, Matrix, Seed
+from apsvm.data.bags import Bags, deciding_rows
+from apsvm.data.dataset import Dataset, TableRows
+from apsvm.data.features.additive import ALL
 from apsvm.data.labels import Target
+from apsvm.data.moments import column_moments
 from apsvm.data.pooling import pooled_rows
-from apsvm.estimators.bags import first_of_bags
-from apsvm.estimators.fitted import Estimator
-from apsvm.estimators.following import logger, training
-from apsvm.estimators.parameters import settings_of
-from apsvm.estimators.rows import Counted
-from apsvm.metrics import parse_metric
-from apsvm.models.header import Header, parse_pool
-from apsvm.selection.completion import outcomes
-from apsvm.selection.maps import complete
-from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
-from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, asked_of, map_by_rule
-from apsvm.trainers.settings import SettingsError
+from apsvm.data.takes import Takes
+from apsvm.estimators.bags import bags_in, each_alone, first_of_bags
+from apsvm.estimators.frames import validated
+from apsvm.estimators.messages import WeakRankerWarning
+from apsvm.estimators.parameters import parameters_of
+from apsvm.estimators.rows import Counted, count_rows
+from apsvm.metrics.evaluate import Evaluation, evaluate
+from apsvm.models.base import Model, Ranker
+from apsvm.models.columns import Columns
+from apsvm.models.decision import line_of
+from apsvm.models.header import Header
+from apsvm.models.reading import load_any_model
+from apsvm.solvers.state import State
+from apsvm.trainers.base import AnyTrainer, Outcome
+from apsvm.trainers.summary import ending, evidence
+
+#: Maximum number of rows, evenly spaced, from which importances are computed.
+MOST_ROWS = 1_000
+
+
+class Explanation(NamedTuple):
+    """Contributions of columns to scores.
+
+    Attributes
+    ----------
+    base : ndarray
+        (n,) float64, the score of a row of training means if the feature map knows them, else of a row of zeros; with
+        several components, by the highest one for each row.
+    names : list[str]
+        (p,) the columns of X; the last one stands for all features together if the map mixes many.
+    gave : ndarray
+        (n, p) float64, the contribution of each column to each score, above the base.
+    """
+
+    base: NDArray[np.float64]
+    names: list[str]
+    gave: NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LinearEstimator(Estimator):
-    """An estimator of one plan: the family's trainer with the settings that the parameters ask for."""
+class CommonParameters:
+    """Parameters of every estimator."""
 
-    features: str = AUTO
-    time_limit: float | None = None
-    warm_start: bool = False
+    metric: str = "AP"
+    n_jobs: int | None = None
+    random_state: Seed = None
+    verbose: int = 0
+
+
+class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Base of all estimators: score(x) = coef·φ(x) + intercept, or the highest of several such scores."""
+
+    #: Columns that metadata routing requests by default; each has one possible meaning.
+    __metadata_request__fit: ClassVar[dict[str, bool | str]] = {"qid": True, "sample_weight": True, "bags": True}
+    __metadata_request__score: ClassVar[dict[str, bool | str]] = __metadata_request__fit
+
+    #: The trainer, and the setting of each parameter that has another name.
+    _trainer: ClassVar[type[AnyTrainer]]
+    _renamed: ClassVar[Mapping[str, str]] = {}
+    #: True if the trainer draws random numbers; an exact one does not read ``random_state``.
+    _draws: ClassVar[bool] = False
+    #: Advice in the warning about a training that stopped early.
+    _remedy: ClassVar[str] = "raise time_limit, or what else it stopped at"
+    #: True if ``features="auto"`` compares columns and rules.
+    _compares_maps: ClassVar[bool] = True
+
+    coef_: NDArray[np.float64]
+    feature_importances_: NDArray[np.float64]
+    intercept_: float | NDArray[np.float64]
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+    _model: Ranker
+    #: Columns learned from a data frame; None after a fit on an array.
+    _table: Columns | None = None
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+    def fit(
+        self,
+        X: Matrix,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        bags: ArrayLike | None = None,
+    ) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame
+            (n, d) numbers; CSR is used in place. Words, dates and missing cells of a data frame become features as
+            those of a table do on the command line.
+        y : array
+            (n,) labels or grades, see the class.
+        qid : array, optional
+            (n,) the query of each row, of any type that can be sorted, in any order. Only rows of one query are
+            compared. None: all rows are one query.
+        sample_weight : array, optional
+            (n,) with qid the weight of the row's query, without it the number of times that the row counts. See the
+            class.
+        bags : array, optional
+            (n,) the bag of each row, of any type that can be sorted, in any order; for ``pool`` and ``latent``. Rows of
+            a bag share y, qid and sample_weight.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            Input that does not fit, parameters that exclude each other, or nothing to rank.
+        NotFiniteError
+            Feature values so large that the objective is not finite; a ValueError too.
+        """
+        with named_as_parameters({setting: parameter for parameter, setting in self._renamed.items()}):
+            return self._fit(X, y, qid, sample_weight, bags)
+
+    def score(
+        self,
+        X: Matrix,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        bags: ArrayLike | None = None,
+    ) -> float:
+        """The metric named by the parameter ``metric``, whatever the training loss; arguments as in ``fit``.
+
+        Returns
+        -------
+        float
+            With several queries, the mean over those with something to rank, weighted by ``sample_weight``.
+
+        Raises
+        ------
+        ValueError
+            The metric is undefined for these rows, or ``qid`` is None after a fit with several queries.
+        """
+        check_is_fitted(self)
+        header = self._model.header
+        X, target = self._judged(X, y)
+        of_bags = header.latent or header.features.pool is not None
+        by_bag = self._by_bag(X, bags, needed=of_bags, y=y, qid=qid, sample_weight=sample_weight)
+        if by_bag is not None:
+            target, qid, sample_weight = target.of(by_bag.first), *first_of_bags(by_bag, qid, sample_weight)
+        scores = self._scores_of(X, by_bag)
+        n_queries = self.n_queries_ + self.n_queries_skipped_
+        if qid is None and n_queries > 1:
+            raise ValueError(
+                f"{type(self).__name__} was fitted with {n_queries} queries and is scored without qid: pass qid here "
+                "too (equal values rank all rows together). In searches and cross-validation "
+                "sklearn.set_config(enable_metadata_routing=True) passes it to the score of each fold"
+            )
+        # Row weights are copies of rows, and a metric cannot count fractions of rows.
+        by_pair = qid is None or self._trainer.capabilities.costs
+        counted = self._counted(scores[:, None], qid, sample_weight, by_query=True, by_pair=by_pair)
+        if counted.costs is not None:
+            raise ValueError(
+                "score counts whole rows: a fractional sample_weight is for fit only (in a search, "
+                "set_score_request(sample_weight=False) keeps it from score)"
+            )
+        target, line = target.of(counted.members), line_of(header.threshold)
+        result = evaluate(
+            [self.metric], scores[counted.members], target.judgements, counted.groups,
+            relevant_from=target.lowest_relevant, threshold=line,
+        )  # fmt: skip
+        return value_of(result, counted.query_weights)
+
+    def decision_function(self, X: Matrix) -> NDArray[np.float64]:
+        """Scores of the rows of X (n, n_features_in_): (n,) float64. A ranker's are higher for more relevant rows. A
+        classifier's are minus the model's threshold, and higher for the second of ``classes_``."""
+        return self._as_decided(self._scores(X))
+
+    def bag_scores(self, X: Matrix, bags: ArrayLike) -> NDArray[np.float64]:
+        """Score of each bag, as ``decision_function`` scores rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame
+            (n, n_features_in_).
+        bags : array
+            (n,) the bag of each row, in any order, of any type that can be sorted.
+
+        Returns
+        -------
+        ndarray
+            (n_bags,) float64, in the order in which the bags first appear. Without ``pool`` a bag has the score of its
+            deciding row.
+
+        Raises
+        ------
+        ValueError
+            X or bags do not fit the model.
+        """
+        check_is_fitted(self)
+        X = validated(self, X, reset=False)
+        return self._as_decided(self._scores_of(X, bags_in(bags, X.shape[0])))
+
+    def deciding_rows(self, X: Matrix, bags: ArrayLike) -> NDArray[np.int64]:
+        """Index of the deciding row of each bag, its most relevant row by the model; the first of equal ones.
+
+        Returns
+        -------
+        ndarray
+            (n_bags,) int64, in the order in which the bags first appear. Parameters and errors: see ``bag_scores``.
+        """
+        check_is_fitted(self)
+        X = validated(self, X, reset=False)
+        if self._model.header.features.pool is not None:
+            raise ValueError(f"{type(self).__name__} pools the rows of each bag: no single row decides")
+        return deciding_rows(bags_in(bags, X.shape[0]), self._scores_of(X))
+
+    def explain(self, X: Matrix) -> Explanation:
+        """Explain the scores of the rows of X (n, n_features_in_) by the contribution of each column. Columns that
+        contribute together get equal shares.
+
+        Returns
+        -------
+        Explanation
+            ``base + gave.sum(axis=1)`` equals ``decision_function`` of the positive class; with several components, of
+            the highest one for each row.
+
+        Raises
+        ------
+        ValueError
+            The feature map makes each column from all features (nystroem).
+        """
+        check_is_fitted(self)
+        model = self._model
+        X = validated(self, X, reset=False)
+        leading, names, widths = model.leading(X), [*model.column_names(), ALL], model.column_widths()
+        each = [model.contributions(X, component).dealt_to(widths) for component in range(model.components)]
+        gave = np.empty((X.shape[0], len(names)))
+        for component, contributions in enumerate(each):
+            rows = np.flatnonzero(leading == component)
+            gave[rows] = contributions[rows]
+        kept = len(names) if gave[:, -1].any() else len(names) - 1
+        return Explanation(np.array([one.base for one in each])[leading] - self._line, names[:kept], gave[:, :kept])
+
+    def to_model(self) -> Ranker:
+        """The fitted model, which ``.save(path)`` writes for ``apsvm predict`` and ``apsvm eval``."""
+        check_is_fitted(self)
+        return self._model
+
+    @classmethod
+    def from_model(cls, model: Ranker | str | os.PathLike[str]) -> Self:
+        """Make a fitted estimator from a model; its parameters are those that the model's header records.
+
+        Parameters
+        ----------
+        model : Ranker, str or path-like
+            A model, as ``apsvm.load_model`` returns it, or its file.
+
+        Raises
+        ------
+        ValueError
+            A model that this class does not train.
+        """
+        return cls._of_model(loaded(model), {})
 
     # Methods that a class of estimators overrides.
 
-    def _check(self, fit: Fit) -> None:
-        """Raises ValueError for rows that cannot be trained on; tells the log of the labels."""
+    def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column, bags: Column) -> Self:
+        raise NotImplementedError
 
-    def _values(self) -> JsonDict:
-        """The parameters, by name, as settings take them."""
-        values: JsonDict = self.get_params(deep=False)
-        return values
+    def _read(self, X: Matrix, y: Column, takes: Takes) -> tuple[Matrix, Target]:
+        """X as an array and the meaning of y in fit, checked."""
+        raise NotImplementedError
 
-    def _weighted(self, plan: AnyTrainer, target: Target, sample_weight: Column) -> Column:
-        """The weights of rows, with those of their classes."""
-        return sample_weight
+    def _judged(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
+        """X as an array and the meaning of y to the metric, checked."""
+        raise NotImplementedError
 
-    def _trained_constant(self, plan: AnyTrainer) -> float | Literal["auto"] | None:
-        """Value of a constant feature trained with the others, AUTO (``trainers.fitting``) or None."""
-        return None
+    def _recall(self, header: Header) -> None:
+        """Sets the fitted attributes that a header records."""
 
-    def _outcomes(
-        self, fit: Fit, watch: Watch, start: NDArray[np.float64] | None, data: TrainingSet
-    ) -> Iterator[Outcome]:
-        """The trained rankers of a fit, whose rows are ``data``."""
-        return outcomes(fit, watch, start, data)
+    def _as_decided(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values of ``decision_function`` from the model's scores."""
+        return scores
 
-    def _decided(self, fit: Fit, data: TrainingSet, outcome: Outcome, header: Header) -> Header:
-        """The header with a threshold and probabilities; ``fit``: the training of ``data``, the features still to be
-        learned."""
-        return header
+    @property
+    def _line(self) -> float:
+        """The model's score at which ``decision_function`` is 0."""
+        return 0.0
+
+    def _set_weights(self, coef: NDArray[np.float64], intercept: float) -> None:
+        """Sets ``coef_`` and ``intercept_``; ``_recall`` has set the other attributes."""
+        self.coef_, self.intercept_ = coef, intercept
 
     # Methods that all classes share.
 
-    def _settings(self) -> Any:
-        """Settings from the parameters, of the trainer's class, checked. Raises ValueError, TypeError."""
-        for name in ("fit_intercept", "warm_start"):
-            if not isinstance(getattr(self, name, False), bool | np.bool_):
-                raise TypeError(f"{name} must be True or False, found {getattr(self, name)!r}")
-        parse_metric(check_scalar(self.metric, "metric", str))
-        seed, threads = self._seed(), self._threads()
-        return settings_of(self._values(), self._trainer.Settings, self._renamed, seed=seed, threads=threads)
+    def _threads(self) -> int:
+        """Number of threads by the parameter ``n_jobs``. Raises TypeError."""
+        jobs: object = self.n_jobs
+        if jobs is None:
+            return 1
+        if not isinstance(jobs, Integral):
+            raise TypeError(f"n_jobs is an integer or None, found {jobs!r}")
+        return int(effective_n_jobs(jobs))
 
-    def _plan(self) -> AnyTrainer:
-        """The trainer, its loss and settings checked. Raises ValueError, TypeError."""
-        return self._trainer(self._trainer.losses[0], self._settings())
+    def _seed(self) -> int:
+        """The seed by the parameter ``random_state``: an integer itself, otherwise a draw."""
+        seed: object = self.random_state
+        if isinstance(seed, Integral):
+            return int(seed)
+        state = check_random_state(seed)
+        return int(state.randint(2**31 - 1)) if self._draws else 0
 
-    def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column, bags: Column) -> Self:
-        plan, pool = self._plan(), self._pool()
-        takes = plan.capabilities
-        X, target = self._read(X, y, takes.labels)
-        sample_weight = self._weighted(plan, target, sample_weight)
-        needed = takes.bags or pool is not None
-        by_bag = self._by_bag(X, bags, needed=needed, y=y, qid=qid, sample_weight=sample_weight)
-        if takes.bags and pool is not None:
-            raise ValueError("pool makes a row of each bag, and latent=True trains on the rows of bags: give one")
-        if takes.bags and sample_weight is not None and plan.loss_name != "zero-one":
-            raise ValueError("sample_weight is of rows, and latent=True trains on bags: only loss 'zero-one' takes it")
-        if by_bag is not None and pool is not None:
-            X, target = pooled_rows(X, by_bag, pool), target.of(by_bag.first)
-            qid, sample_weight = first_of_bags(by_bag, qid, sample_weight)
-            by_bag = None
-        by_pair = takes.queries and takes.costs
-        counted = self._counted(X, qid, sample_weight, by_query=takes.queries, by_pair=by_pair)
-        raw = self._training(X, target, counted, plan, None if by_bag is None else by_bag.bag_of_row)
-        with training(self.verbose) as watch:
-            self._check(raw)
-            fit = raw.prepared()
-            data, start = fit.training_set(), self._start(plan, fit)
-            for remark in plan.check(data):
-                logger.warning("%s: %s", type(self).__name__, remark)
-            if self._compares_maps and self.features == AUTO and start is None:
-                completed = complete(raw, fit, data, watch)
-                raw, fit, data, found = completed.raw, completed.fit, completed.data, completed.outcomes(watch)
-            else:
-                found = self._outcomes(fit, watch, start, data)
-            *_, outcome = found
-            (model,) = fit.model(outcome).rankers()
-            header = self._decided(raw, data, outcome, self._header_of(model.header, counted.groups))
-            model = model.with_header(header)
-        self._finish(model, X, outcome)
-        return self
-
-    def _training(
-        self, X: Matrix, target: Target, counted: Counted, plan: AnyTrainer, bags: NDArray[np.int64] | None
-    ) -> Fit:
-        members, groups = counted.members, counted.groups
-        every_row_once = np.array_equal(members, np.arange(X.shape[0]))
-        if groups is not None and not every_row_once:  # of all rows, of which the members are selected
-            of_members, groups = groups, np.zeros(X.shape[0], dtype=np.int64)
-            groups[members] = of_members
-        relevance = target.relevant.astype(np.float64) if target.grades is None else target.grades
-        options = FeatureOptions(
-            features=self._map_name(),
-            scale=self._scaling_name(plan),
-            bias=self._trained_constant(plan),
-            pool=self._pool(),
-        )
-        dataset = self._dataset(X, relevance, groups, costs=counted.costs, bags=bags)
-        return Fit(
-            dataset,
-            plan,
-            target,
-            map_by_rule(dataset, asked_of(plan, options)),
-            selection=None if every_row_once else members,
-            query_weights=counted.query_weights,
-        )
-
-    def _start(self, plan: AnyTrainer, fit: Fit) -> NDArray[np.float64] | None:
-        """Starting weights: those of the previous fit, if ``warm_start`` is set and there was one. Raises ValueError
-        if the columns differ."""
-        if not self.warm_start:
+    def _by_bag(self, X: Matrix, bags: Column, *, needed: bool, **shared: Column) -> Bags | None:
+        """Bags of the rows of X, which must share the columns ``shared``; None without. Raises ValueError if ``bags``
+        are missing though ``needed``, or given though not."""
+        name = type(self).__name__
+        if bags is None:
+            if needed:
+                raise ValueError(
+                    f"this {name} ranks bags: pass bags, one a row. In searches and cross-validation "
+                    "sklearn.set_config(enable_metadata_routing=True) passes them to each fold"
+                )
             return None
-        refusal = plan.capabilities.refusal("warm_start")
+        if not hasattr(self, "pool"):
+            raise ValueError(f"{name} takes no bags: APSVMClassifier and APSVMRanker do")
+        if not needed:
+            raise ValueError(
+                "bags were passed: choose how their rows are used by latent=True, pool='mean' or pool='min,mean,max'"
+            )
+        return bags_in(bags, X.shape[0], **shared)
+
+    def _counted(self, X: Matrix, qid: Column, sample_weight: Column, *, by_query: bool, by_pair: bool) -> Counted:
+        """``count_rows`` with checked weights. Raises ValueError."""
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            if not sample_weight.any():
+                raise ValueError("all sample weights are zero")
+        return count_rows(X.shape[0], qid, sample_weight, by_query=by_query, by_pair=by_pair)
+
+    def _scores(self, X: Matrix) -> NDArray[np.float64]:
+        """The model's scores of the rows of X."""
+        check_is_fitted(self)
+        return self._scores_of(validated(self, X, reset=False))
+
+    def _scores_of(self, X: Matrix, bags: Bags | None = None) -> NDArray[np.float64]:
+        """The model's scores of checked rows, or of their bags. A model of pooled bags scores each row as a bag of its
+        own."""
+        pool = self._model.header.features.pool
+        if pool is not None:
+            X = each_alone(X, pool) if bags is None else pooled_rows(X, bags, pool)
+        scores: NDArray[np.float64] = self._model.score(X, threads=self._threads())
+        return scores if bags is None or pool is not None else bags.best(scores)
+
+    def _dataset(
+        self,
+        X: Matrix,
+        relevance: NDArray[np.float64],
+        groups: NDArray[np.int64] | None,
+        *,
+        costs: NDArray[np.float64] | None = None,
+        bags: NDArray[np.int64] | None = None,
+        source: str = "",
+    ) -> Dataset:
+        """A data set of rows with these columns. Raises ValueError for more features than memory can train."""
+        if not can_train(X.shape[1]):
+            raise ValueError(
+                f"X has {X.shape[1]:,} columns, too many for this machine's memory: leave out those without a value, "
+                "X[:, numpy.unique(X.indices)]"
+            )
+        return Dataset(
+            X=X, relevance=relevance, groups=groups, costs=costs, zero_based=False, source=source, fingerprint="",
+            unknown_features=0, bags=bags, table=None if self._table is None else TableRows(self._table),
+        )  # fmt: skip
+
+    def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:
+        """The header of a trained model, with the columns' names, the queries and the estimator."""
+        features, data, names = header.features, header.data, getattr(self, "feature_names_in_", None)
+        if self._table is None and names is not None:  # a table has named them already
+            features = replace(features, names=tuple(names.tolist()))
+        if data.queries is None and groups is not None:
+            data = replace(data, queries=int(np.unique(groups).size))
+        versions = {**header.versions, "scikit-learn": installed("scikit-learn")}
+        estimator = type(self).__name__
+        return replace(header, features=features, data=data, versions=versions, estimator=estimator)
+
+    def _finish(self, model: Ranker, X: Matrix, outcome: Outcome) -> None:
+        """Sets the attributes of a fit on X. Warns if it stopped early or if the ranker is weak."""
+        self._keep(model)
+        if hasattr(self, "feature_importances_"):
+            del self.feature_importances_
+        found = importances(model, X)
+        if found is not None:
+            self.feature_importances_ = found
+        if not outcome.as_asked:
+            remedy = () if outcome.state == State.STALLED else (self._remedy,)
+            message = "; ".join([ending(outcome), *evidence(outcome), *remedy])
+            warn_caller(f"{type(self).__name__} stopped early: {message}", ConvergenceWarning)
+        for caution in outcome.cautions:
+            warn_caller(f"{type(self).__name__}: {caution}", WeakRankerWarning)
+
+    def _keep(self, model: Ranker) -> None:
+        """Sets the fitted attributes from the model."""
+        self._model, header = model, model.header
+        self.feature_map_ = model.feature_map
+        epochs = 0 if header.epochs is None else header.epochs.count
+        self.n_iter_ = epochs if header.iterations is None else header.iterations
+        self.n_queries_ = 1 if header.data.queries is None else header.data.queries
+        self.n_queries_skipped_ = header.data.queries_skipped or 0
+        self._recall(header)
+        parts = model.linear_parts()
+        if len(parts) == 1:
+            self._set_weights(parts[0].coef.copy(), parts[0].intercept)
+        else:
+            self.coef_ = np.stack([part.coef for part in parts])
+            self.intercept_ = np.array([part.intercept - self._line for part in parts])
+
+    @classmethod
+    def _of_model(cls, model: Ranker, parameters: JsonObject) -> Self:
+        """``from_model``; ``parameters`` override those of the header."""
+        features = model.header.features
+        refusal = cls._refusal(model.header)
         if refusal is not None:
-            raise SettingsError(refusal)
-        if not hasattr(self, "_model"):
+            raise ValueError(refusal)
+        names_here = cls._get_param_names()
+        recorded = {name: value for name, value in cls._parameters(model).items() if name in names_here}
+        estimator = cls(**{**recorded, **parameters})
+        estimator.n_features_in_ = model.width // features.columns_of_feature
+        names = features.names
+        if features.columns is not None:
+            estimator._table, names = features.columns, tuple(column.name for column in features.columns.features)
+            estimator.n_features_in_ = len(names)
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        estimator._keep(model)
+        return estimator
+
+    @classmethod
+    def _refusal(cls, header: Header) -> str | None:
+        """Reason why the class does not train models with this header; None if it does."""
+        if header.members and header.selection is not None:
+            return (
+                f"{cls.__name__} does not take averages by cross-validation, such as this one of "
+                f"{len(header.members)} rankers: use APSVMClassifierCV or APSVMRankerCV"
+            )
+        if cls._trainer.serves(header.loss) if not header.family else header.family == cls._trainer.family:
             return None
-        before, width = self._model, fit.dataset.X.shape[1]
-        if before.width != width:
-            raise ValueError(f"warm_start: the weights are of {before.width} features, X has {width}")
+        losses = ", ".join(cls._trainer.losses)
+        return f"{cls.__name__} does not train on loss {header.loss!r}; its losses are: {losses}"
+
+    @classmethod
+    def _parameters(cls, model: Ranker) -> JsonDict:
+        """Parameters that a model records, perhaps with others."""
+        return parameters_of(model.header, cls._trainer.Settings, cls._renamed, draws=cls._draws)
+
+
+def loaded(model: object) -> Ranker:
+    """``model``, or the model in the file of this name. Raises OSError, ModelError, ValueError for anything else."""
+    if isinstance(model, (str, os.PathLike)):
+        model = load_any_model(model)
+    if not isinstance(model, Ranker):
+        found = model.what if isinstance(model, Model) else type(model).__name__
+        raise ValueError(f"expected a model of one ranking, or the name of its file, found {found}")
+    return model
+
+
+def value_of(result: Evaluation, query_weights: Mapping[int, float] | None) -> float:
+    """Value of the only metric of an evaluation; over queries the weighted mean. Raises ValueError if all weights are
+    0."""
+    (name,) = result.values
+    if result.groups is None or query_weights is None:
+        return result.values[name]
+    each = result.in_group[name]
+    weights = np.array([query_weights[group] for group in result.groups.tolist()])
+    ranked = ~np.isnan(each)
+    if not weights[ranked].any():
+        raise ValueError("all queries with something to rank have weights of zero")
+    return float(np.average(each[ranked], weights=weights[ranked]))
+
+
+def importances(model: Ranker, X: Matrix) -> NDArray[np.float64] | None:
+    """Importance of each column, (n_features_in_,) float64: the standard deviation of its contribution to the scores of
+    rows X (n, width), divided by the sum over the columns. None if the map makes columns from all features, or if bags
+    are pooled."""
+    if model.header.features.pool is not None or not model.explainable:
+        return None
+    n, widths = X.shape[0], model.column_widths()
+    rows = X if n <= MOST_ROWS else X[np.linspace(0, n - 1, MOST_ROWS).astype(np.int64)]
+    if model.feature_map is None and not model.unit_rows and widths.size == model.width:  # sparse rows stay sparse
+        deviations = np.sqrt(column_moments(rows).variance)
+        each = [np.abs(part.coef) * deviations for part in model.linear_parts()]
+    else:
         try:
-            return fit.start(before)
-        except ModelError as error:
-            raise ValueError(f"warm_start: of the fit before, {error}") from None
-
-    def _pool(self) -> tuple[str, ...] | None:
-        """The names in the parameter ``pool``, checked; None without pooling."""
-        pool: Any = getattr(self, "pool", None)
-        if not isinstance(pool, str | None):
-            raise TypeError(f"pool is some of min, mean, max, with commas between them, or None, found {pool!r}")
-        return None if pool is None else parse_pool(pool)
-
-    def _scaling_name(self, plan: AnyTrainer) -> str:
-        """The parameter ``scale``, checked."""
-        scale: str = getattr(self, "scale", AUTO)
-        if scale not in (AUTO, *SCALINGS):
-            raise ValueError(f"scale is one of {', '.join((AUTO, *SCALINGS))}, found {scale!r}")
-        refusal = None if scale in (AUTO, NO_SCALING.name) else plan.capabilities.refusal("scale")
-        if refusal is not None:
-            raise SettingsError(refusal)
-        return scale
-
-    def _map_name(self) -> str:
-        """The parameter ``features``, checked."""
-        if not isinstance(self.features, str):
-            raise TypeError(f"features is the name of a feature map, found {self.features!r}")
-        return AUTO if self.features == AUTO else str(parsed(self.features))
-
-
-class OfQueries(Estimator):
-    """An estimator whose trainer takes queries, and neither weights nor bags."""
-
-    __metadata_request__fit: ClassVar[dict[str, bool | str]] = {"sample_weight": UNUSED, "bags": UNUSED}
-    __metadata_request__score: ClassVar[dict[str, bool | str]] = __metadata_request__fit
-
-    def fit(self, X: Matrix, y: ArrayLike, qid: ArrayLike | None = None) -> Self:  # type: ignore[override]
-        """Train, see ``APSVMRanker.fit``."""
-        return super().fit(X, y, qid)
-
-    def score(self, X: Matrix, y: ArrayLike, qid: ArrayLike | None = None) -> float:  # type: ignore[override]
-        """The parameter ``metric`` of the scores, see ``APSVMRanker.score``."""
-        return super().score(X, y, qid)
+            contributions = [model.contributions(rows, component) for component in range(model.components)]
+        except ValueError:
+            return None
+        each = [of_rows.dealt_to(widths).deviations()[:-1] for of_rows in contributions]
+    result: NDArray[np.float64] = np.sum(each, axis=0)
+    total = float(result.sum())
+    return result / total if total > 0.0 else result

@@ -1,8 +1,8 @@
-"""``threshold``, ``calibrate`` and ``class_weight`` of the classifiers: where ``predict`` draws the line.
+"""The threshold of a classifier's ``predict``, from ``threshold``, ``calibrate`` and ``class_weight``.
 
-The line is the threshold of the model, the same as that of the command line. scikit-learn takes ``predict`` for
-``decision_function(X) > 0``, so that ``decision_function`` is the score minus the threshold. With probabilities and no
-rule ``predict`` is the likelier class, as everywhere there.
+It is the threshold of the model, as on the command line. scikit-learn expects ``predict`` to be
+``decision_function(X) > 0``: so ``decision_function`` is the score minus the threshold. With ``calibrate`` and without
+``threshold``, ``predict`` returns the likelier class.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from apsvm.selection.decision import DecisionRule, HeldOutError, decide
 from apsvm.trainers.base import Outcome
 from apsvm.trainers.fitting import Fit
 
-#: Distance of the line from the held-out scores if all probabilities are on one side of one half, in ranges of these
-#: scores: far enough for outliers, and near enough for scores to keep their digits.
+#: If all probabilities are on one side of one half, the threshold is this many score ranges beyond the held-out scores:
+#: far enough for outliers, near enough for scores to keep their digits.
 _BEYOND = 1e3
 
 
 def decision_rule(threshold: object, calibrate: object, *, fit_intercept: bool) -> DecisionRule:
-    """Decision rule from the two parameters, checked. Raises ValueError, TypeError."""
+    """Decision rule from the parameters ``threshold`` and ``calibrate``. Raises ValueError, TypeError."""
     if not isinstance(threshold, str | None):
         raise TypeError(f"threshold is a rule such as 'f1' or 'fpr=0.01', or None, found {threshold!r}")
     if calibrate is not None and calibrate not in METHODS:
@@ -37,20 +37,21 @@ def decision_rule(threshold: object, calibrate: object, *, fit_intercept: bool) 
 
 
 def decided(fit: Fit, outcome: Outcome, header: Header, rule: DecisionRule) -> Header:
-    """The header with what the rule asks for. Raises ValueError."""
+    """The header with the threshold and the calibration that the rule requests. Raises ValueError."""
     try:
         decision = decide(fit, outcome, rule)
     except HeldOutError as error:
         raise ValueError(f"{'calibrate' if rule.threshold is None else 'threshold'}: {error}") from None
     assert decision is not None  # it is never stopped
     if rule.threshold is None and decision.calibration is not None:
-        line, held_out = last_of_half(decision.calibration), decision.threshold.held_out
+        line, held_out = score_of_even_odds(decision.calibration), decision.threshold.held_out
         decision = replace(decision, threshold=Threshold(value=line, rule="probability", held_out=held_out))
     return decision.header(header)
 
 
-def last_of_half(calibration: Calibration) -> float:
-    """The score above which rows are more likely positive than not; far beyond those held out where none or all are."""
+def score_of_even_odds(calibration: Calibration) -> float:
+    """Score above which a row is more likely positive than not; far outside the held-out scores if none is, or all
+    are."""
     scores, values = calibration.scores, calibration.probabilities
     if calibration.method == "platt":
         values = calibration.lower, 0.5, calibration.upper
@@ -64,7 +65,7 @@ def last_of_half(calibration: Calibration) -> float:
 
 
 def _score_of(probability: float, calibration: Calibration) -> float:
-    """The score at which Platt's sigmoid has this value; 0 where all scores have the same."""
+    """Score at which Platt's sigmoid has this value; 0 if it is constant."""
     assert calibration.slope is not None
     assert calibration.offset is not None
     logit = math.log(probability / (1.0 - probability))
@@ -72,8 +73,8 @@ def _score_of(probability: float, calibration: Calibration) -> float:
 
 
 def least_errors_line(scores: NDArray[np.float64], relevant: NDArray[np.bool_], weights: tuple[float, float]) -> float:
-    """The line for which those of the ``scores`` (n,) that are on its wrong side weigh least; ``weights``: of a row
-    that is not ``relevant`` (n,), and of one that is. Halfway between two scores, of equal ones the highest line.
+    """Threshold with the least total weight of rows on its wrong side; the highest of equally good ones, halfway
+    between two of the ``scores`` (n,). ``weights``: those of a row that is not ``relevant`` (n,), and of one that is.
 
     >>> least_errors_line(np.array([1.0, 5.0, 3.0]), np.array([True, True, False]), (1.0, 3.0))
     -1.0

@@ -1,4 +1,4 @@
-"""Data frames as features: what the command line makes of a table's columns."""
+"""Features of data frames, made as the command line makes them of a table's columns."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ from apsvm._support.naming import named_as_parameters
 from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
-from apsvm.estimators.following import logger
+from apsvm.estimators.messages import logger
 from apsvm.models.columns import Columns
 
 if TYPE_CHECKING:
     from apsvm.data.tables.cells import Table
-    from apsvm.estimators.fitted import Estimator
+    from apsvm.estimators.base import Estimator
 
-#: How X is checked, in fit and after.
+#: scikit-learn's checks of X.
 FEATURES: JsonDict = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-#: How Python begins to say that a value of an array is no number.
+#: Python's messages for a value that is no number start with these.
 _NO_NUMBER = ("could not convert string to float", "float() argument must be")
-
-#: What messages call the frame.
+#: Name of the frame in messages.
 _SOURCE = "X"
 
 
 def validated(estimator: Estimator, X: Matrix, *y: Column, reset: bool = True, **options: object) -> Any:
-    """``validate_data`` of features; a data frame is a table, whatever its cells."""
+    """``validate_data`` for features; a data frame is read as a table, whatever its cells."""
     if hasattr(X, "checked_for"):  # rows on the workers of a cluster
         return X.checked_for(estimator, *y, reset=reset)
     if getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):
-        raise ValueError("X has dates, and of an array they would be nanoseconds: a data frame's become features")
+        raise ValueError("X is an array of dates, expected numbers: a data frame's dates become features")
     for values in y:
         if values is not None:
             _require_labels(values)
@@ -50,18 +49,17 @@ def validated(estimator: Estimator, X: Matrix, *y: Column, reset: bool = True, *
         except (TypeError, ValueError) as error:
             if not str(error).startswith(_NO_NUMBER):
                 raise
-            what = "an array has numbers alone, words and dates become features in a data frame"
+            what = "an array holds numbers only; words and dates of a data frame become features"
             if any(np.asarray(values).dtype.kind in "OSU" for values in y):
-                what = "y has to be numbers; of grades in words 0 for the lowest, as by y.map({'bad': 0, 'good': 1})"
-            message = f"{error}: {what}"
-            raise type(error)(message) from None
+                what = "y holds numbers: turn words into grades, for example by y.map({'bad': 0, 'good': 1})"
+            raise type(error)(f"{error}: {what}") from None
     if of_frame:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     if reset:
         X, estimator._table = learned(X)
     else:
         assert table is not None
-        # Without a missing cell, and a column that was left out, a table of numbers is its numbers.
+        # A table of numbers without missing cells or left-out columns needs no encoding.
         is_plain = of_frame and table.is_of_numbers and len(table.features) == X.shape[1]
         numbers = X.to_numpy() if is_plain else None
         has_all = numbers is not None and numbers.dtype.kind == "f" and bool(np.isfinite(numbers).all())
@@ -71,19 +69,19 @@ def validated(estimator: Estimator, X: Matrix, *y: Column, reset: bool = True, *
 
 
 def _require_labels(y: Column) -> None:
-    """Raises ValueError for labels (n,) of which one is missing."""
+    """Raises ValueError if one of the labels (n,) is missing."""
     labels = np.asarray(y).ravel()
     missing = np.isnan(labels) if labels.dtype.kind == "f" else np.zeros(labels.size, dtype=bool)
     if labels.dtype.kind == "O":
-        nothing = ("nan", "None", "<NA>", "NaT")
-        missing = np.array([not isinstance(value, str) and str(value) in nothing for value in labels.tolist()])
+        markers = ("nan", "None", "<NA>", "NaT")
+        missing = np.array([not isinstance(value, str) and str(value) in markers for value in labels.tolist()])
     if missing.any():
         row = int(missing.argmax())
         raise ValueError(f"Input y contains NaN, first in row {row}: leave out the rows without a label")
 
 
 def is_frame(X: object) -> bool:
-    """True for data frames, whose columns have types, as in pandas and polars. Raises ValueError for a lazy one."""
+    """True for data frames, such as those of pandas and polars. Raises ValueError for a lazy one."""
     if hasattr(X, "lazy") and not hasattr(X, "shape"):
         raise ValueError(f"expected a data frame with its rows, found {type(X).__name__}: collect() it")
     return hasattr(X, "columns") and hasattr(X, "dtypes")
@@ -95,18 +93,19 @@ def is_sparse(frame: Any) -> bool:
 
 
 def precision_of(frame: Any) -> type[np.floating[Any]]:
-    """Type, float32 or float64, in which a frame of numbers is kept."""
+    """Type of the features of a frame: float32 if all its columns are, else float64."""
     return np.float32 if all(str(kind).lower() == "float32" for kind in frame.dtypes) else np.float64
 
 
 def learned(frame: Any) -> tuple[Matrix, Columns]:
-    """The features (n, width), dense or CSR, of a frame, and what they are. Columns of the type of categories are such
-    whatever their cells look like. Raises ValueError for columns that can be no features."""
+    """Learns how the columns of a frame become features. Returns the features (n, width), dense or CSR, and the
+    columns. Columns of a categorical type are categories whatever their cells. Raises ValueError for columns that
+    cannot become features."""
     from apsvm.data.tables.features import features_of
     from apsvm.data.tables.learning import learn
     from apsvm.data.tables.roles import Parts
 
-    with as_python_says():
+    with as_value_errors():
         table = table_in(frame)
         names = tuple(table.columns)
         columns, remarks = learn(table, Parts(features=names), TableOptions(features=names))
@@ -117,8 +116,8 @@ def learned(frame: Any) -> tuple[Matrix, Columns]:
 
 
 def encoded(X: Any, columns: Columns) -> Matrix:
-    """The features (n, columns.width) of a frame, as ``columns`` of the frame before it say. Raises ValueError for what
-    is none, or lacks columns."""
+    """Features (n, columns.width) of a frame, by the ``columns`` learned in fit. Raises ValueError for anything but a
+    frame, and for missing columns."""
     from apsvm.data.tables.features import features_of
 
     if not is_frame(X):
@@ -130,7 +129,7 @@ def encoded(X: Any, columns: Columns) -> Matrix:
     lacking = [column.name for column in columns.features if column.name not in names]
     if lacking:
         raise ValueError(f"X lacks columns that were there in fit: {', '.join(map(repr, lacking[:8]))}")
-    with as_python_says():
+    with as_value_errors():
         rows, remarks, _ = features_of(table_in(X), columns, for_training=False, dtype=precision_of(X))
     for remark in remarks:
         logger.info("%s", remark)
@@ -138,8 +137,8 @@ def encoded(X: Any, columns: Columns) -> Matrix:
 
 
 @contextmanager
-def as_python_says() -> Iterator[None]:
-    """Words messages about tables as Python parameters, and turns DataErrors into ValueErrors."""
+def as_value_errors() -> Iterator[None]:
+    """Turns DataErrors into ValueErrors whose messages name parameters instead of options."""
     try:
         with named_as_parameters({}):
             yield
@@ -148,13 +147,14 @@ def as_python_says() -> Iterator[None]:
 
 
 def table_in(frame: Any) -> Table:
+    """The cells of a frame. Raises DataError."""
     from apsvm.data.tables.arrow import table_of_frame
 
     return table_of_frame(*_arrow(frame), _SOURCE)
 
 
 def _arrow(frame: Any) -> tuple[Any, list[str]]:
-    """The frame as a table of Arrow, and its columns of objects that are texts here. Raises DataError."""
+    """The frame as an Arrow table, and the names of object columns that were converted to text. Raises DataError."""
     import pyarrow
 
     from apsvm.data.tables.arrow import array_of_words

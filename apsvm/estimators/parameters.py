@@ -1,7 +1,7 @@
-"""An estimator's parameters and a trainer's settings: the same values, by the names that scikit-learn's users know.
+"""Conversion between an estimator's parameters and a trainer's settings.
 
-A setting is the parameter of its name, unless the estimator's table ``renamed`` says otherwise. Beside them stand
-``n_jobs`` (threads), ``random_state`` (seed) and ``time_limit``, which every trainer has.
+A setting has the name of its parameter, unless the estimator's table ``renamed`` gives another. Every trainer has
+``n_jobs`` (threads), ``random_state`` (seed) and ``time_limit`` too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from apsvm.trainers.settings import Declared, Multiple, Range, Settings, declare
 if typing.TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
-#: The Python types that a setting of a type takes, numpy's among them, and their name.
+#: Python types, numpy's included, that a setting of each type accepts, and their name in messages.
 _IN_PYTHON: Mapping[type, tuple[type | tuple[type, ...], str]] = {
     float: (Real, "a number"),
     int: (Integral, "an integer"),
@@ -33,12 +33,12 @@ _IN_PYTHON: Mapping[type, tuple[type | tuple[type, ...], str]] = {
 def settings_of(
     parameters: JsonObject, kind: type[Settings], renamed: Mapping[str, str], *, seed: int, threads: int
 ) -> Settings:
-    """The settings that an estimator's parameters, by name, ask for; those without a parameter keep their defaults.
+    """Settings from an estimator's parameters, by name; settings without a parameter keep their defaults.
 
     Raises
     ------
     ValueError, TypeError
-        A parameter that is out of range, none of its choices, or of another type.
+        A parameter is out of range, not one of its choices, or of another type.
     """
     hints, declarations = _hints(kind), declared(kind)  # type: ignore[arg-type]  # a class is hashable
     chosen: JsonDict = {}
@@ -60,15 +60,15 @@ def _hints(kind: type[Settings]) -> Mapping[str, object]:
 
 
 def parameters_of(header: Header, kind: type[Settings], renamed: Mapping[str, str], *, draws: bool) -> JsonDict:
-    """The parameters that a model's header tells, by name, those of other estimators among them; ``draws``: True if a
-    seed of 0 is one. Raises SettingsError for a value that cannot be."""
+    """Parameters that a model's header records, by name, including those of other estimators. ``draws``: True if the
+    trainer draws random numbers, so that a seed of 0 counts. Raises SettingsError for an invalid value."""
     values, parameter_of = kind.from_json(header.settings), {name: parameter for parameter, name in renamed.items()}
-    told: JsonDict = {}
+    recorded: JsonDict = {}
     for name, (_, about) in declared(kind).items():
         if header.settings.get(name) is not None:
             value = getattr(values, name)
             value = value[0] if about.path else value
-            told[parameter_of.get(name, name)] = str(value) if isinstance(value, Multiple) else value
+            recorded[parameter_of.get(name, name)] = str(value) if isinstance(value, Multiple) else value
     features, threshold, edges = header.features, header.threshold, typing.cast("Any", header.details.get("edges"))
     selection = header.selection or {}
     is_rule = threshold is not None and threshold.held_out and threshold.rule not in (str(RULE), "probability")
@@ -87,11 +87,11 @@ def parameters_of(header: Header, kind: type[Settings], renamed: Mapping[str, st
         "metric": selection.get("metric"),
         "cv": selection.get("folds"),
     }
-    return {**told, **{name: value for name, value in others.items() if value is not None}}
+    return {**recorded, **{name: value for name, value in others.items() if value is not None}}
 
 
 def _converted(parameter: str, value: object, about: Declared, kind: type) -> object:
-    """``value`` as the setting's type, which checks the value itself. Raises TypeError, or ValueError for a text."""
+    """``value`` as the setting's type; the settings check its range. Raises TypeError, or ValueError for a text."""
     if about.choices:
         return value
     if about.multiples and isinstance(value, str):
@@ -108,7 +108,7 @@ def _converted(parameter: str, value: object, about: Declared, kind: type) -> ob
 
 
 def check_number(parameter: str, value: object, admitted: Range) -> float:
-    """``value`` as a float. Raises TypeError, or ValueError unless it is a finite number that is ``admitted``."""
+    """``value`` as a float. Raises TypeError, or ValueError unless it is finite and ``admitted``."""
     if not isinstance(value, Real):
         raise TypeError(f"{parameter} must be a number, found {value!r}")
     if not admitted.admits(float(value)):
@@ -117,14 +117,14 @@ def check_number(parameter: str, value: object, admitted: Range) -> float:
 
 
 def distinct_values(name: str, values: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """The distinct ``values`` (n,), ascending, and (n,) the place of each among them. Raises ValueError for values of
-    types that have no common order."""
+    """Distinct ``values`` in ascending order, and the index of each of the n values among them, (n,). Raises ValueError
+    for values of types without a common order."""
     try:
         distinct = np.unique(values)
     except TypeError:
         types = sorted({type(value).__name__ for value in values.tolist()})
         raise ValueError(
-            f"{name} has values of the types {' and '.join(types)}, which have no common order: make them one type, "
-            "such as by map(str, …)"
+            f"{name} has values of the types {' and '.join(types)}, which have no common order: convert them to "
+            "one type, for example by map(str, …)"
         ) from None
     return distinct, np.searchsorted(distinct, values)  # return_inverse sorts the rows: two to ten times as long

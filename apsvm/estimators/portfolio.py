@@ -1,5 +1,5 @@
-"""``apsvm cv`` with nothing named, as estimators: a portfolio of losses, bounds and feature maps is searched for a
-metric, and the best of it trained on all rows (``selection.portfolio``)."""
+"""``apsvm cv`` without options, as estimators: a search over losses, bounds and feature maps for a metric; the best
+ranker is trained on all rows (``selection.portfolio``)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sklearn.utils import check_scalar, column_or_1d
 from apsvm._support.caller import warn_caller
 from apsvm._support.types import Column, Matrix
 from apsvm.data.labels import LabelOptions, Target, of_two, ordered
-from apsvm.estimators.base import OfQueries
-from apsvm.estimators.following import logger, training
-from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
+from apsvm.estimators.linear import QueriesOnly
+from apsvm.estimators.messages import logger, training
+from apsvm.estimators.targets import BinaryClassifier, GradeRanker
 from apsvm.metrics import parse_metric
 from apsvm.metrics.evaluate import parse_metrics
 from apsvm.models.averages import headers_of
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class _Portfolio(OfQueries):
-    """Common base of the two portfolio estimators."""
+class _Portfolio(QueriesOnly):
+    """Base of the two estimators that search a portfolio."""
 
     _trainer = StructuredSVMTrainer
     _remedy = "scale='standard' may help"
@@ -48,12 +48,12 @@ class _Portfolio(OfQueries):
     scale: str = AUTO
 
     def _asked(self, target: Target, y: Column) -> tuple[Column, LabelOptions, Target]:
-        """Labels y (n,), of which ``target`` was read, as trainers get them; what they mean to trainers, and to
-        ``metric``. Raises ValueError for rows with nothing to rank."""
+        """Labels y (n,) for trainers, their meaning to trainers, and their meaning to ``metric``. ``target``: the
+        meaning of y to this estimator. Raises ValueError for rows with nothing to rank."""
         raise NotImplementedError
 
     def _folds(self, target: Target) -> int:
-        """The parameter ``cv``, checked."""
+        """The parameter ``cv``. Raises ValueError, TypeError."""
         return int(check_scalar(self.cv, "cv", Integral, min_val=2))
 
     def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column, bags: Column) -> Self:
@@ -99,7 +99,7 @@ class _Portfolio(OfQueries):
     def _refusal(cls, header: Header) -> str | None:
         if header.selection is not None:
             return None
-        return f"{cls.__name__} takes models that cross-validation has chosen; {cls.__name__[:-2]} takes this one"
+        return f"{cls.__name__} takes models chosen by cross-validation; {cls.__name__[:-2]} takes this one"
 
     def _recall(self, header: Header) -> None:
         super()._recall(header)
@@ -122,7 +122,8 @@ def _results(
     candidates: Sequence[Candidate],
     average: Average | None,
 ) -> Iterator[dict[str, str | float]]:
-    """A dictionary for each entry screened, the best first, each setting of the final, and the average."""
+    """A dictionary for each screened entry, the best first, for each setting of the final comparison, and the
+    average."""
     metric = search.metric
     for entry, one in sorted(screened, key=lambda pair: -pair[1].mean(metric)):
         yield {"entry": str(entry), "stage": "screening", "mean": one.mean(metric)}
@@ -133,41 +134,41 @@ def _results(
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no weights, no bags
+class APSVMClassifierCV(_Portfolio, BinaryClassifier):  # type: ignore[misc]  # no weights, no bags
     """Classifier of two classes that chooses loss, bound, features and C by cross-validation, for a metric.
 
-    The candidates are losses (ap, the metric's own, auc, wmw, 0-1), both bounds, and features as they are, piecewise
-    linear, as rules and, on small data, as products of pairs and an RBF kernel, each with some values of C. All are
-    screened in three folds and the best three are compared in ``cv`` folds. The winner, or the average of the best on
-    several feature maps if they are close, is trained on all rows.
+    The candidates are losses (ap, the metric's own, auc, wmw, 0-1), both bounds, and feature maps: linear, piecewise
+    linear, rules and, on small data, products of pairs and an RBF kernel, each with a few values of C. All are screened
+    in three folds, and the best three are compared in ``cv`` folds. The winner is trained on all rows; if the best on
+    several feature maps are close, their average is.
 
     Parameters
     ----------
-    metric
+    metric : str
         The metric to maximise, as ``apsvm eval`` names it: "AP", "P@100", "AUC", "nDCG", …
-    cv
-        Folds of the final comparison, at least 2, and at most as many as the rarer class has rows.
-    pos_label
-        The positive class; None: the second of the two in sorted order.
-    scale
-        Scaling of the columns, see ``APSVMClassifier``.
-    n_jobs
-        Trainings at a time, in threads, None: 1, -1: one for each core; the result does not depend on it.
-    random_state
+    cv : int
+        Number of folds of the final comparison, at least 2; at most the number of rows of the rarer class are used.
+    pos_label : object
+        The positive class; None: the second in sorted order.
+    scale : str
+        Scaling of the columns; see ``APSVMClassifier``.
+    n_jobs : int, optional
+        Number of trainings at a time, in threads; None: 1; -1: one for each core. The result does not depend on it.
+    random_state : int, RandomState or None
         Seed of the folds; None: 0.
-    verbose
+    verbose : int
         1 logs each candidate to standard error (the logger "apsvm").
 
     Attributes
     ----------
-    best_score_
+    best_score_ : float
         Expected value of ``metric`` on new rows: the winner's mean over the folds, minus the optimism of the choice.
-    choice_
-        Features, loss and C that were chosen, in words.
-    certificate_
+    choice_ : str
+        The chosen features, loss and C in words.
+    certificate_ : dict
         By feature map, the certificate of the winner, or of each ranker in the average (see ``APSVMClassifier``).
-    cv_results_
-        A dictionary for each candidate screened and each setting compared.
+    cv_results_ : list of dict
+        An entry for each screened candidate and each compared setting.
     coef_, intercept_, feature_map_, classes_ …
         See ``APSVMClassifier``; ``to_model`` gives the model for ``apsvm predict``.
 
@@ -191,12 +192,12 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no wei
         if not 2 <= fewest < folds:
             return folds
         warn_caller(
-            f"{type(self).__name__}: the rarer class has {fewest} rows only: {fewest} folds in place of cv={folds}"
+            f"{type(self).__name__}: {fewest} folds instead of cv={folds}, since the rarer class has {fewest} rows"
         )
         return fewest
 
     def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:
-        """Trainers got 1 and 0."""
+        """Records the labels of y; trainers got 1 and 0."""
         labels = of_two(self._negative_first, self._negative_first).labels
         return super()._header_of(replace(header, labels=labels), groups)
 
@@ -211,17 +212,17 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):  # type: ignore[misc]  # no wei
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class APSVMRankerCV(_Portfolio, RankerOfNumbers):
+class APSVMRankerCV(_Portfolio, GradeRanker):
     """Ranker by grades, query by query, that chooses loss, bound, features and C by cross-validation over whole
     queries, for a metric.
 
     Parameters
     ----------
-    metric
+    metric : str
         The metric to maximise, as ``apsvm eval`` names it: "nDCG(exp)@10", "AP", "RR", …
-    relevant_from
-        The lowest grade that is relevant to metrics and losses of two classes; None: those above 0, or with a metric
-        of grades (nDCG) those above the lowest.
+    relevant_from : float, optional
+        The lowest relevant grade for metrics and losses of two classes; None: grades above 0 are relevant, or with a
+        metric of grades (nDCG) those above the lowest.
     cv, scale, n_jobs, random_state, verbose
         See ``APSVMClassifierCV``.
 

@@ -13,63 +13,67 @@ from apsvm._support.registry import UnknownNameError
 from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.labels import Target
 from apsvm.data.takes import Takes
-from apsvm.estimators.base import LinearEstimator
-from apsvm.estimators.kinds import RankerOfNumbers
+from apsvm.estimators.linear import LinearEstimator
+from apsvm.estimators.targets import GradeRanker
 from apsvm.metrics.wilcoxon import WilcoxonMannWhitney
 from apsvm.models.header import Header, Json
 from apsvm.trainers.fitting import AUTO
 from apsvm.trainers.rank_ncg.settings import NAMED_GRAPHS
 from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer as Trainer
 
-#: What the setting ``graph`` is where the parameter is edges.
+#: Value of the setting ``graph`` if the parameter is a list of edges.
 EDGES = "edges"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RankNCG(RankerOfNumbers, LinearEstimator):
+class RankNCG(GradeRanker, LinearEstimator):
     """Ranker that minimises the number of swapped pairs, query by query, in time linear in the rows: RankNCG (Raykar,
     Duraiswami, Krishnapuram 2008).
 
-    y holds numbers; rows of one number are a class, and the higher class is the more relevant. ``sample_weight`` is of
-    rows, also with qid: a pair counts as the product of its two weights, which need not be whole numbers.
+    y holds numbers. Rows with the same number are a class, and a higher class is more relevant. ``sample_weight``
+    weighs rows, also with qid: a pair counts as the product of its two weights, which need not be whole numbers.
 
     Parameters
     ----------
-    metric
+    metric : str
         The metric that ``score`` returns: "WMW", the Wilcoxon-Mann-Whitney statistic (the share of the pairs of
         different y that the scores order alike, ties half), "WMW(adjacent)" …, "AP", "nDCG(exp)@10" …
         (``apsvm eval -m``).
-    alpha
-        Weight λ of ½‖w‖² beside the loss.
-    graph
-        Classes that are preferred to others: "full", each to all lower ones; "adjacent", to the next lower one;
-        "bipartite", to the lowest; or edges (i, j) of values of y, j preferred to i.
-    n_classes, cut
-        Cut a real y into this many classes of equal "frequency" or "width", 1 the lowest; None: y as it is.
-    objective
+    alpha : float
+        Weight λ of ½‖w‖² against the loss.
+    graph : str or iterable of pairs
+        Preferred classes: "full", each to all lower ones; "adjacent", to the next lower one; "bipartite", to the
+        lowest; or edges (i, j) of values of y, j preferred to i.
+    n_classes : int, optional
+        Cut a real y into this many classes, 1 the lowest; None: y as it is.
+    cut : str
+        Classes of equal "frequency" or equal "width".
+    objective : str
         Loss of a pair: "logistic", or the paper's "erfc".
-    summation
+    summation : str
         Algorithm that sums over the pairs: "direct", "chebyshev", "fourier" (erfc only), or "auto", the faster exact
         one.
-    accuracy
+    accuracy : float
         For summation "fourier": the largest error of a sum, for each unit of weight.
-    optimizer
-        "lbfgs", or the paper's nonlinear conjugate gradients "prcg".
-    normalize
-        The loss is the mean over the "pairs", or as in the paper their sum, "none".
-    tol
-        Stop when the gradient's largest entry is at most tol of that at w = 0; None: 1e-5, for "fourier" 1e-3.
+    optimizer : str
+        "lbfgs", or the paper's nonlinear conjugate gradients, "prcg".
+    normalize : str
+        "pairs": the loss is the mean over the pairs; "none": their sum, as in the paper.
+    tol : float, optional
+        Stop when the gradient's largest entry is at most tol times that at w = 0; None: 1e-5, for "fourier" 1e-3.
     features, scale, max_iter, time_limit, n_jobs, warm_start, random_state, verbose
         See ``APSVMClassifier``; nothing is drawn.
 
     Attributes
     ----------
-    objective_, gradient_norm_
-        At coef_.
-    n_pairs_
+    objective_, gradient_norm_ : float
+        Objective, and largest entry of its gradient, at coef_.
+    n_pairs_ : int
         Number of pairs that were trained on; n_queries_skipped_ counts the queries without one.
-    classes_, cuts_
-        The values of y, or 1 … where it was cut, and where.
+    classes_ : ndarray
+        (k,) float64, the values of y; 1, 2 … if it was cut.
+    cuts_ : ndarray or None
+        (k − 1,) float64, where y was cut.
     coef_, intercept_, n_iter_ …
         See ``APSVMRanker``.
 
@@ -120,7 +124,7 @@ class RankNCG(RankerOfNumbers, LinearEstimator):
         return X, target
 
     def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:
-        """All edges, and not only those between classes of the training."""
+        """Records all edges, also those of classes without training rows."""
         edges = self._edges()
         if edges is None:
             return super()._header_of(header, groups)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from apsvm._support.types import Column
 from apsvm.estimators.parameters import distinct_values
 
-#: Rows with their copies; more are a mistake, and would take gigabytes to number.
+#: Maximum number of rows with their copies; more would take gigabytes.
 MOST_COPIES = 2**28
 
 
@@ -21,7 +21,7 @@ class Counted:
     Attributes
     ----------
     members : NDArray[int64]
-        (m,) int64, ascending, a row of weight k k times.
+        (m,) int64, ascending; a row of weight k occurs k times.
     groups : NDArray[int64], optional
         (m,) int64, the rows' queries; None: one query.
     query_weights : dict[int, float], optional
@@ -44,8 +44,14 @@ def count_rows(
     by_query: bool,
     by_pair: bool = False,
 ) -> Counted:
-    """See the module; ``sample_weight`` (n_rows,) float64 ≥ 0, not all 0; ``by_pair``: a pair of rows counts as the
-    product of their weights. Raises ValueError for weights or qids that do not fit."""
+    """Rows that count, and their weights.
+
+    sample_weight : (n_rows,) float64 ≥ 0, not all 0
+    by_query : the weights are those of queries, or copies of rows; otherwise costs
+    by_pair : a pair of rows counts as the product of their weights
+
+    Raises ValueError for weights or qids that do not fit.
+    """
     every = np.arange(n_rows, dtype=np.int64)
     groups = None if qid is None else numbered("qid", qid, n_rows)
     if sample_weight is None:
@@ -70,8 +76,8 @@ def count_rows(
 
 
 def numbered(name: str, column: Column, n_rows: int) -> NDArray[np.int64]:
-    """The numbers of queries or bags from 0 on, (n_rows,) int64, in the order of their ids, of any type that can be
-    sorted; ``name``: of the column."""
+    """Numbers queries or bags from 0, in the order of their ids, which may be of any type that can be sorted: (n_rows,)
+    int64. ``name``: the column in messages. Raises ValueError."""
     ids = np.asarray(column)
     if ids.shape != (n_rows,):
         raise ValueError(f"expected {name} of shape ({n_rows},), one a row, found {ids.shape}")
@@ -85,10 +91,11 @@ def _copies(sample_weight: NDArray[np.float64]) -> NDArray[np.int64]:
     if fractions.any():
         row = int(np.argmax(fractions))
         raise ValueError(
-            f"a row's sample_weight of k counts as the row k times, and a fraction of a row has no place in a ranking: "
-            f"expected whole numbers, found {sample_weight[row]:g} in row {row}. Queries (qid), loss='zero-one' and "
-            "RankNCG take fractions; a ranking metric needs no weights against imbalance"
+            f"a row of sample_weight k counts as k rows: expected whole numbers, found {sample_weight[row]:g} in row "
+            f"{row}. Queries (qid), loss='zero-one' and RankNCG accept fractions; a ranking metric needs no weights "
+            "against imbalance"
         )
     if sample_weight.sum() > MOST_COPIES:
-        raise ValueError(f"the sample_weight are copies of rows: found {sample_weight.sum():g} in all")
+        copies = f"{sample_weight.sum():g}"
+        raise ValueError(f"expected at most {MOST_COPIES} copies of rows, sample_weight asks for {copies}")
     return sample_weight.astype(np.int64)

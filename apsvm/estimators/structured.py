@@ -1,7 +1,7 @@
-"""The structured SVM as a classifier and as a ranker: ½‖w‖² + C·risk(w), certified (``trainers.structured_svm``).
+"""The structured SVM as a classifier and as a ranker: min ½‖w‖² + C·risk(w), certified (``trainers.structured_svm``).
 
-A header's words are never imported: where it names a loss that is not this package's, the parameter ``loss`` is None,
-and the estimator scores, but trains again only with the loss itself.
+A loss that a header names is never imported. If it is not one of this package, the parameter ``loss`` is None: the
+estimator scores, but needs the loss itself to train again.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from apsvm._support.naming import OBJECTIVES
 from apsvm._support.types import Column
 from apsvm.data.labels import Target
-from apsvm.estimators.base import LinearEstimator
+from apsvm.estimators.base import loaded
 from apsvm.estimators.decisions import decided, decision_rule, least_errors_line
-from apsvm.estimators.fitted import loaded
-from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
+from apsvm.estimators.linear import LinearEstimator
 from apsvm.estimators.parameters import check_number
+from apsvm.estimators.targets import BinaryClassifier, GradeRanker
 from apsvm.models.averages import headers_of
 from apsvm.models.base import Ranker
 from apsvm.models.header import Bounds, Header, Threshold
@@ -36,9 +36,9 @@ from apsvm.trainers.settings import Range
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 from apsvm.trainers.summary import chosen
 
-#: Of the binary SVM that the two-stage approximation begins with by default.
+#: Default constant feature of the binary SVM with which oracle "appx" starts.
 APPX_CONSTANT = 1.0
-#: Where a model tells nothing of its certificate.
+#: Certificate of a model that records none.
 _UNKNOWN = Bounds(primal=math.nan, dual=math.nan, gap=math.nan, tolerance=math.nan, exact=False)
 
 
@@ -69,19 +69,20 @@ class _Structured(LinearEstimator):
 
     @classmethod
     def from_model(cls, model: Ranker | str | os.PathLike[str], loss: str | object = None) -> Self:
-        """An estimator that scores as ``model`` (``apsvm.load_model``, or its file) does, with its parameters as far as
-        its header tells them.
+        """Make a fitted estimator from a model; its parameters are those that the model's header records.
 
         Parameters
         ----------
-        loss : str or object
-            What it was trained on, where that is a loss of your own: a header names it, and nothing that a
-            file names is imported. Without it such an estimator scores, but is not trained again.
+        model : Ranker, str or path-like
+            A model, as ``apsvm.load_model`` returns it, or its file.
+        loss : str or object, optional
+            The training loss, if it is one of your own: nothing that a file names is imported. Without it the
+            estimator scores, but cannot be trained again.
 
         Raises
         ------
         ValueError
-            This class does not train such models.
+            A model that this class does not train.
         """
         model = loaded(model)
         name = model.header.loss
@@ -92,11 +93,11 @@ class _Structured(LinearEstimator):
         return self._trainer(self._known_loss(), self._settings())
 
     def _known_loss(self) -> str | object:
-        """The parameter ``loss``, checked."""
+        """The parameter ``loss``. Raises ValueError."""
         loss = self.loss
         if loss is None:
             way = f"{type(self).__name__}.from_model(model, loss=…)"
-            raise ValueError(f"loss is None: to train again, pass that of the model, as {way}")
+            raise ValueError(f"loss is None: to train again, pass the model's loss, {way}")
         if not isinstance(loss, str):
             return loss
         loss = loss if ":" in loss else loss.strip().lower()
@@ -105,18 +106,18 @@ class _Structured(LinearEstimator):
         return loss
 
     def _trained_constant(self, plan: AnyTrainer) -> float | Literal["auto"] | None:
-        """Constant feature if the loss depends on the level of the scores (with "appx", its first stage), else None."""
+        """A constant feature if the loss, or the first stage of oracle "appx", depends on the level of the scores."""
         assert isinstance(plan, StructuredSVMTrainer)
         value = self.intercept_scaling
         if isinstance(value, str):
             if value != AUTO:
                 raise ValueError(f"intercept_scaling is a number > 0 or 'auto', found {value!r}")
             constant: float | Literal["auto"] = APPX_CONSTANT if plan.approximates else AUTO
-            wanted = plan.capabilities.constant
+            needed = plan.capabilities.constant
         else:
             constant = check_number("intercept_scaling", value, Range(0.0, open_low=True))
-            wanted = plan.loss.depends_on_level
-        return constant if self.fit_intercept and (wanted or plan.approximates) else None
+            needed = plan.loss.depends_on_level
+        return constant if self.fit_intercept and (needed or plan.approximates) else None
 
     def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:
         details = {**header.details, "fit_intercept": bool(self.fit_intercept)}
@@ -135,119 +136,127 @@ class _Structured(LinearEstimator):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class APSVMClassifier(TwoClasses, _Structured):
+class APSVMClassifier(BinaryClassifier, _Structured):
     """Classifier of two classes by a structured SVM: it minimises a ranking loss of the scores.
 
-    y holds two values of any type. The second in sorted order is positive, as everywhere in scikit-learn, unless
-    ``pos_label`` names the other: a ranking loss is about the positive class. Where the second of two names is the more
-    frequent one, a warning says so. For one value against all others pass ``y == value``, or use
-    ``sklearn.multiclass.OneVsRestClassifier``.
+    y holds two values of any type. The second in sorted order is positive, as usual in scikit-learn, unless
+    ``pos_label`` names the other. If the values are words and the positive one is more frequent, a warning says so. For
+    one value against all others pass ``y == value``, or use ``sklearn.multiclass.OneVsRestClassifier``.
 
-    Rows of one ``qid`` are one ranking, and the risk is the mean over the rankings; without ``qid`` all rows are one.
-    With ``qid``, ``sample_weight`` is the weight of the row's query in the mean. Without, a row of weight k counts as k
-    rows, and weights are whole numbers. Only loss "zero-one" takes fractions: with weights of single positives, the
-    most violated ranking need not have them in the order of their scores, on which every exact algorithm rests.
+    Rows with the same ``qid`` are one ranking, and the risk is the mean over the rankings; without ``qid`` all rows are
+    one ranking. With ``qid``, ``sample_weight`` is the weight of the row's query in this mean. Without, a row of weight
+    k counts as k rows, and weights are whole numbers. Only loss "zero-one" accepts fractions: the exact algorithms rely
+    on the order of the positives by score, which weights of single positives would break.
 
     Parameters
     ----------
-    loss
+    loss : str or object
         The loss to minimise: a name of ``apsvm train --loss`` ("ap", "auc", "ndcg", "ndcg@10", "mrr", "p@10",
         "rbp(0.8)", "f1", "zero-one" …), "package.module:Name", or an object or class with ``weights(n_pos)`` and a
         convex ``discount(n)``.
-    metric
+    metric : str
         The metric that ``score`` returns and searches compare, whatever the loss: "AP", "AUC", "P@100", "nDCG(exp)@10",
         "F1", "accuracy" … (``apsvm eval -m``).
-    pos_label
+    pos_label : object
         The positive value of y; None: the second in sorted order.
-    class_weight
-        "balanced", or a weight for each value of y. No ranking depends on it: it moves the constant to where the
-        training rows on the wrong side weigh least. With loss "zero-one" it multiplies ``sample_weight``.
-    C
+    class_weight : "balanced" or dict, optional
+        Weights of the values of y. They change no ranking: the threshold moves to where the training rows on the wrong
+        side weigh least. With loss "zero-one" they multiply ``sample_weight``.
+    C : float or str
         Weight of the risk against ½‖w‖². "auto" is derived from the scale of the features
         (``trainers.structured_svm.default_c``); "10x" is ten times that.
-    epsilon
-        The requested gap is epsilon·C; in units of the loss.
-    oracle
-        Algorithm that finds the most violated ranking; all but "appx" give the same model.
-    keep_easy
+    epsilon : float
+        The requested duality gap is epsilon·C.
+    oracle : str
+        Algorithm that finds the most violated ranking. All except "appx" give the same model.
+    keep_easy : float
         For oracle "appx": the percentage of the binary SVM's easy rows that stay easy.
-    fit_intercept, intercept_scaling
-        True to fit a constant. A loss over rankings does not depend on it: it is the negative ``threshold``. Losses
-        that read the sign of a score ("zero-one", "f1" …) train it as the weight of a feature of value
-        intercept_scaling ("auto": ten times the geometric mean of the deviations, 1 for oracle "appx"). Without one,
-        intercept_ is what the scaling subtracts.
-    threshold
+    fit_intercept : bool
+        True to fit a constant. Losses over rankings do not depend on it; for them it is the negative threshold. Losses
+        that read the sign of a score ("zero-one", "f1" …) train it as the weight of a constant feature.
+    intercept_scaling : float or "auto"
+        Value of that feature. "auto": ten times the geometric mean of the columns' deviations, 1 for oracle "appx".
+    threshold : str, optional
         Rule that sets the threshold of ``predict`` on held-out rows: "f1", "fpr=0.01", "precision=0.9", "recall=0.9" or
-        "top=100" (``apsvm.metrics.thresholds``); None: "f1", on the training rows where none were held out.
-    calibrate
-        "isotonic", "platt" or "auto": ``predict_proba`` gives probabilities that are fitted to held-out rows; without
-        ``threshold``, ``predict`` is then the likelier class.
-    solver
-        Where planes are taken, "line-search" or, as in the papers, "cutting-plane".
-    qp
+        "top=100" (``apsvm.metrics.thresholds``). None: "f1", on the training rows if none were held out.
+    calibrate : str, optional
+        "isotonic", "platt" or "auto": ``predict_proba`` returns probabilities fitted to held-out rows, and without
+        ``threshold``, ``predict`` returns the likelier class.
+    solver : str
+        Points at which planes are taken: "line-search" or, as in the papers, "cutting-plane".
+    qp : str
         Solver of the working-set QP: "auto", "active-set" or "cvxpy".
-    bound
-        Upper bound of the loss: the convex "hinge" of the papers, or the "tight" ramp, from the hinge's minimiser to a
-        stationary point, for losses over rankings; "auto": the better one on held-out rows, with a few values of C
-        each where C is "auto" (``selection.quick``).
-    components
-        The score is the highest of this many linear ones, for positives of several kinds.
-    features
-        Map of the features before they are weighed: "linear" (none), "logarithms" of long-tailed features beside them,
-        "piecewise:4" (a broken line of 4 knots each), "rules:400:depth=5" (leaves of boosted trees), "products" of all
-        pairs, "nystroem:300" (an RBF kernel by landmarks); "auto": rules where they rank held-out rows better,
-        otherwise linear, with logarithms where columns of a data frame have long tails.
-    scale
-        Scaling of the columns: "standard", "maxabs", "l2" (each row to length 1) or "none"; "auto": standard for dense
-        X, none for sparse X and for rules. coef_ is of columns as they are.
-    pool
+    bound : str
+        Upper bound of the loss: the convex "hinge" of the papers or, for losses over rankings, the "tight" ramp, which
+        is minimised from the hinge's minimiser to a stationary point. "auto": the better one on held-out rows, each
+        with a few values of C if C is "auto" (``selection.quick``).
+    components : int
+        The score is the highest of this many linear scores, for positives of several kinds.
+    features : str
+        Map of the features: "linear" (none), "logarithms" (added to long-tailed features), "piecewise:4" (a broken line
+        with 4 knots for each feature), "rules:400:depth=5" (leaves of boosted trees), "products" (of all pairs),
+        "nystroem:300" (an RBF kernel by landmarks). "auto": rules if they rank held-out rows better, else linear, with
+        logarithms if columns of a data frame have long tails.
+    scale : str
+        Scaling of the columns: "standard", "maxabs", "l2" (each row to length 1) or "none". "auto": standard for dense
+        X, none for sparse X and for rules. coef_ always refers to unscaled columns.
+    pool : str, optional
         "mean", or several of min, mean and max ("min,mean,max"): each bag of ``fit(X, y, bags=bags)`` becomes one row.
-        ``score`` and ``bag_scores`` are of bags; to ``decision_function`` and ``predict`` each row is a bag of its own.
-    latent
-        Train on the bags of ``fit(X, y, bags=bags)`` by their best rows: a bag stands where its row of the highest
-        score does. ``score`` and ``bag_scores`` are of bags.
-    start
+        ``score`` and ``bag_scores`` rank bags; ``decision_function`` and ``predict`` take each row as a bag of its own.
+    latent : bool
+        Train on the bags of ``fit(X, y, bags=bags)``, each represented by its highest-scoring row. ``score`` and
+        ``bag_scores`` rank bags.
+    start : str
         Start of latent training: "anneal", "bag-means" or "random:N".
-    max_iter
-        Iterations of each stage of the training.
-    time_limit
-        Seconds of training, or None.
-    n_jobs
-        Threads, None: 1, -1: one for each core; the result does not depend on it.
-    warm_start
+    max_iter : int
+        Maximum number of iterations of each stage of the training.
+    time_limit : float, optional
+        Maximum duration of the training in seconds.
+    n_jobs : int, optional
+        Number of threads; None: 1; -1: one for each core. The result does not depend on it.
+    warm_start : bool
         True to start a fit from the weights of the previous one.
-    random_state
-        Seed of the start of several components; nothing else is drawn. An integer is written into the model's file.
-    verbose
+    random_state : int, RandomState or None
+        Seed of the start of several components; nothing else is drawn. An integer is recorded in the model's file.
+    verbose : int
         1 logs each iteration to standard error (the logger "apsvm").
 
     Attributes
     ----------
-    classes_, pos_label_
-        (2,) the two values, ascending, and the positive one.
-    coef_, intercept_
-        (1, n_features_in_) float64, or a weight for each column of feature_map_, and (1,) float64, of the second of
-        classes_. Of several components (components, …) and (components,), of the positive class.
-    feature_map_
-        The map that was learned; None for "linear".
-    choice_
-        Features, bound and C in words, and what held-out rows said of them.
-    n_iter_, C_
-        Iterations, and the C trained with.
-    certificate_
-        ``primal`` ≥ the optimum ≥ ``dual``, their ``gap``, the ``tolerance``, ``reached``; with bound "tight" of the
-        convex majorant at the stationary point. Of the average of columns and rules that of the ranker of columns.
-    certificates_
+    classes_ : ndarray
+        (2,) the two values of y, ascending.
+    pos_label_ : object
+        The positive one.
+    coef_ : ndarray
+        (1, n_features_in_) float64, or a weight for each column of feature_map_, for the second of classes_. With
+        several components (components, …), for the positive class.
+    intercept_ : ndarray
+        (1,) or (components,) float64.
+    feature_map_ : FeatureMap or None
+        The learned map; None for "linear".
+    choice_ : str
+        The chosen features, bound and C in words, and how they ranked held-out rows.
+    n_iter_ : int
+        Number of iterations of all stages.
+    C_ : float
+        The C that was used.
+    certificate_ : Bounds
+        ``primal`` ≥ the optimum ≥ ``dual``, their ``gap``, the ``tolerance``, and ``reached``. With bound "tight" they
+        are of the convex majorant at the stationary point; for an average of columns and rules, of the ranker on
+        columns.
+    certificates_ : dict
         Certificates by feature map, two for an average.
-    exact_, hinge_objective_
-        False with oracle "appx"; with bound "tight" the hinge's optimum to 30·epsilon·C, else None.
-    n_queries_, n_queries_skipped_
-        Queries that were trained on, and those without anything to rank.
-    feature_importances_
-        (n_features_in_,) float64, adding up to 1: the deviation, over the training rows, of what each column of X adds
-        to the scores. Not with "nystroem", pooled bags, or a model read from a file (see ``explain``).
+    exact_ : bool
+        False with oracle "appx".
+    hinge_objective_ : float or None
+        With bound "tight", the hinge's optimum to 30·epsilon·C.
+    n_queries_, n_queries_skipped_ : int
+        Number of queries that were trained on, and of those without anything to rank.
+    feature_importances_ : ndarray
+        (n_features_in_,) float64, summing to 1: the standard deviation of each column's contribution to the scores of
+        the training rows. Missing with "nystroem", with pooled bags, and for models from files (see ``explain``).
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As in scikit-learn.
 
     Examples
     --------
@@ -289,16 +298,17 @@ class APSVMClassifier(TwoClasses, _Structured):
         return replace(header, threshold=Threshold(value=line, rule="class weights"))
 
     def _moves_line(self) -> bool:
-        """True if ``class_weight`` moves the constant; otherwise it multiplies row weights."""
+        """True if ``class_weight`` moves the threshold; otherwise it multiplies the weights of rows."""
         return self.class_weight is not None and self._plan().capabilities.queries
 
     def _class_weights(self, relevant: NDArray[np.bool_]) -> tuple[float, float]:
-        """The weights of a negative and of a positive row (n,). Raises ValueError for an invalid parameter."""
+        """Weights of a negative and of a positive row, by ``class_weight``. Raises ValueError if it is invalid."""
         of_class, n, n_positive = self.class_weight, relevant.size, int(relevant.sum())
         if isinstance(of_class, Mapping):
             negative, positive = self._negative_first.tolist()
             if not set(of_class) <= {negative, positive} or not all(weight >= 0.0 for weight in of_class.values()):
-                raise ValueError(f"class_weight has weights of {negative!r} and {positive!r}, found {dict(of_class)!r}")
+                expected = f"weights ≥ 0 of {negative!r} and {positive!r}"
+                raise ValueError(f"expected {expected} in class_weight, found {dict(of_class)!r}")
             return float(of_class.get(negative, 1.0)), float(of_class.get(positive, 1.0))
         if of_class != "balanced":
             raise ValueError(f"class_weight is 'balanced', a weight for each value of y, or None, found {of_class!r}")
@@ -311,8 +321,8 @@ class APSVMClassifier(TwoClasses, _Structured):
         if self._moves_line():
             if self._rule().asks or not self.fit_intercept:
                 raise ValueError(
-                    f"class_weight moves the constant of loss={plan.loss_name!r}, as no order depends on it: it goes "
-                    "with fit_intercept=True, and without threshold= and calibrate="
+                    f"class_weight moves the threshold of loss={plan.loss_name!r}: it needs fit_intercept=True, and "
+                    "excludes threshold= and calibrate="
                 )
             return sample_weight
         of_rows = np.where(target.relevant, positive, negative)
@@ -320,33 +330,34 @@ class APSVMClassifier(TwoClasses, _Structured):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class APSVMRanker(RankerOfNumbers, _Structured):
+class APSVMRanker(GradeRanker, _Structured):
     """Ranker by grades, query by query, by a structured SVM: it minimises a ranking loss of the scores.
 
-    y holds numbers. A loss that takes grades ("ndcg", "ndcg@10" …) uses them, those below 0 as 0. To any other loss the
-    rows above 0 are relevant, or those from ``relevant_from`` on.
+    y holds numbers. Losses that take grades ("ndcg", "ndcg@10" …) use them, and read those below 0 as 0. For other
+    losses the rows above 0 are relevant, or those from ``relevant_from`` on.
 
     Parameters
     ----------
-    relevant_from
-        The lowest relevant grade; the loss then knows only relevant rows and others.
-    metric
-        The metric that ``score`` returns and searches compare, whatever the loss. To a metric of two classes ("AP",
+    relevant_from : float, optional
+        The lowest relevant grade; the loss then distinguishes only relevant rows and others.
+    metric : str
+        The metric that ``score`` returns and searches compare, whatever the loss. For metrics of two classes ("AP",
         "P@10") the rows above 0 are relevant, or those from ``relevant_from`` on.
     loss, C …
         See ``APSVMClassifier``; with a loss over rankings the constant is 0.
 
     Attributes
     ----------
-    coef_, intercept_
-        (n_features_in_,) float64, or a weight for each column of feature_map_, and a float; of several components
-        (components, …) and (components,).
+    coef_ : ndarray
+        (n_features_in_,) float64, or a weight for each column of feature_map_; with several components (components, …).
+    intercept_ : float or ndarray
+        With several components (components,) float64.
     certificate_ …
         See ``APSVMClassifier``.
 
     Examples
     --------
-    Query ids go along with the rows of each fold where scikit-learn's metadata routing is on:
+    With scikit-learn's metadata routing, query ids are passed with the rows of each fold:
 
     >>> import numpy as np
     >>> import sklearn

@@ -8,52 +8,56 @@ from dataclasses import dataclass
 from sklearn.utils import Tags
 
 from apsvm._support.types import JsonDict
-from apsvm.estimators.base import LinearEstimator, OfQueries
-from apsvm.estimators.kinds import RankerOfNumbers
+from apsvm.estimators.linear import LinearEstimator, QueriesOnly
+from apsvm.estimators.targets import GradeRanker
 from apsvm.models.header import Header
 from apsvm.trainers.fitting import Fit
 from apsvm.trainers.warp.trainer import WarpTrainer
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class WARPRanker(OfQueries, RankerOfNumbers, LinearEstimator):
-    """Ranker by grades, query by query, that weights errors at the top of the list most: WARP (Weston, Bengio, Usunier
-    2010). It draws a positive, then negatives until one is within a margin of 1 of it.
+class WARPRanker(QueriesOnly, GradeRanker, LinearEstimator):
+    """Ranker by grades, query by query, that weighs errors at the top of the list most: WARP (Weston, Bengio, Usunier
+    2010). It draws a positive, then negatives until one scores within a margin of 1 of it.
 
-    y holds numbers: a row is a positive against every row of its query with a lower grade; with ``relevant_from``, the
-    rows of this grade and above against the others.
+    y holds numbers: a row is positive against every row of its query with a lower grade. With ``relevant_from``, the
+    rows of this grade and above are positive against the others.
 
     Parameters
     ----------
-    metric
-        The metric that ``score`` returns and searches compare, whatever tau: see ``APSVMRanker``.
-    relevant_from
+    metric : str
+        The metric that ``score`` returns and searches compare, whatever tau; see ``APSVMRanker``.
+    relevant_from : float, optional
         The lowest relevant grade; None: every grade counts.
-    tau
-        Loss of a rank: "auc", the number of rows above; "p@K", that number up to K; "harmonic", 1 + 1/2 + … of it.
-    rank_estimator
-        Estimate of a rank from the trials: "plugin", "log-unbiased" (tau "harmonic"), or "exact", by scoring all
+    tau : str
+        Loss of a positive with r negatives above it: "auc", r; "p@K", min(r, K); "harmonic", 1 + 1/2 + … + 1/r.
+    rank_estimator : str
+        Estimate of r from the number of trials: "plugin", "log-unbiased" (tau "harmonic"), or "exact", by scoring all
         negatives.
-    max_trials
-        Trials for a positive; None: as many as it has negatives, at most 1000.
-    rule, learning_rate
-        Step size: "adagrad", "adadelta" or "sgd", times the rate (None: 0.05; for "adadelta" 1).
-    l2
+    max_trials : int, optional
+        Maximum number of negatives drawn for a positive; None: the number of its negatives, at most 1000.
+    rule : str
+        Step sizes: "adagrad", "adadelta" or "sgd".
+    learning_rate : float, optional
+        Factor of the step sizes; None: 0.05, for "adadelta" 1.
+    l2 : float
         Weight of ½‖w‖² against the loss.
-    epochs
-        Passes over the positives.
-    n_jobs
-        Threads, None: 1, -1: one for each core. More than one share the weights without locks: no two fits are the
-        same.
-    random_state
+    epochs : int
+        Number of passes over the positives.
+    n_jobs : int, optional
+        Number of threads; None: 1; -1: one for each core. Several threads share the weights without locks: results vary
+        from fit to fit.
+    random_state : int, RandomState or None
         Seed of the draws.
     features, time_limit, warm_start, verbose
         See ``APSVMClassifier``.
 
     Attributes
     ----------
-    n_iter_, estimated_loss_
-        Epochs, and the loss that the draws of the last one showed.
+    n_iter_ : int
+        Number of epochs.
+    estimated_loss_ : float
+        Loss of the last epoch, estimated from its draws.
     coef_, intercept_, n_queries_ …
         See ``APSVMRanker``.
 

@@ -79,8 +79,8 @@ def test_in_searches_whole_bags(data):
 @over(
     ("parameters", "change", "message"),
     [
-        ({"pool": "mean"}, {"bags": None}, "is of bags: pass bags, one a row"),
-        ({}, {}, "say what becomes of the rows of a bag: latent=True"),
+        ({"pool": "mean"}, {"bags": None}, "ranks bags: pass bags, one a row"),
+        ({}, {}, "choose how their rows are used by latent=True"),
         ({"pool": "median"}, {}, "expected some of min, mean, max"),
         ({"pool": "mean"}, {"bags": [1, 2]}, r"expected bags of shape \(\d+,\), one a row, found \(2,\)"),
         (
@@ -109,7 +109,7 @@ def test_score_of_bags_needs_bags(data):
     model = APSVMClassifier(pool="mean", bound="hinge", C=1.0).fit(X, y, bags=bags)
     with pytest.raises(ValueError, match="pass bags"):
         model.score(X, y)
-    with pytest.raises(TypeError, match="pool is some of"):
+    with pytest.raises(TypeError, match="pool is a list of"):
         APSVMClassifier(pool=("mean",)).fit(X, y, bags=bags)
 
 
@@ -165,8 +165,8 @@ def test_latent(found, pos_label, tmp_path):
     ("parameters", "more", "says"),
     [
         ({}, {}, "pass bags"),
-        ({"pool": "mean"}, {"bags": True}, "give one"),
-        ({}, {"bags": True, "sample_weight": True}, "only loss 'zero-one' takes it"),
+        ({"pool": "mean"}, {"bags": True}, "choose one"),
+        ({}, {"bags": True, "sample_weight": True}, "only loss 'zero-one' takes a sample_weight"),
         ({"start": "random"}, {"bags": True}, "random:N"),
         ({"oracle": "appx"}, {"bags": True}, "cannot serve latent"),
     ],

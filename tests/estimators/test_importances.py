@@ -55,10 +55,10 @@ def test_class_weight_weighs_the_rows_of_zero_one(rows):
     ("parameters", "words"),
     [
         ({"class_weight": "even"}, "class_weight is 'balanced'"),
-        ({"class_weight": {2: 1.0}}, "has weights of False and True, found"),
-        ({"class_weight": {True: -1.0}}, "has weights of False and True, found"),
-        ({"class_weight": "balanced", "threshold": "f1"}, "without threshold= and calibrate="),
-        ({"class_weight": "balanced", "fit_intercept": False}, "goes with fit_intercept=True"),
+        ({"class_weight": {2: 1.0}}, "expected weights ≥ 0 of False and True"),
+        ({"class_weight": {True: -1.0}}, "expected weights ≥ 0 of False and True"),
+        ({"class_weight": "balanced", "threshold": "f1"}, "excludes threshold= and calibrate="),
+        ({"class_weight": "balanced", "fit_intercept": False}, "needs fit_intercept=True"),
     ],
     ids=str,
 )

@@ -37,7 +37,7 @@ def test_weights_of_queries(data, rng):
 def test_weights_that_do_not_fit(data):
     n = data.y.size
     fit = Classifier().fit
-    with pytest.raises(ValueError, match=r"no place in a ranking: expected whole numbers, found 0.5 in row 3"):
+    with pytest.raises(ValueError, match=r"expected whole numbers, found 0.5 in row 3"):
         fit(data.X, data.relevant, sample_weight=np.where(np.arange(n) == 3, 0.5, 1))
     with pytest.raises(ValueError, match="must be the same for all its rows"):
         fit(data.X, data.relevant, qid=data.qid, sample_weight=1.0 + (np.arange(n) == 5))
@@ -123,5 +123,5 @@ def test_queries_that_are_not_routed(data):
     said = [str(one.message) for one in caught]
     assert sum("enable_metadata_routing=True" in one and "pass qid here too" in one for one in said) == 6
     search.set_params(error_score="raise")
-    with pytest.raises(ValueError, match=r"fitted with qid, \d queries, and is to be scored without"):
+    with pytest.raises(ValueError, match=r"fitted with \d queries and is scored without qid"):
         search.fit(data.X, data.y, qid=data.qid, groups=data.qid)

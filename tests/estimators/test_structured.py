@@ -107,14 +107,14 @@ def test_whole_weights_are_copies_of_rows(loss, data, rng):
 
 def test_labels_that_do_not_fit(data):
     with pytest.raises(
-        ValueError, match=r"Only binary .* multiclass\. .* y == label, .*OneVsRestClassifier; for grades there is"
+        ValueError, match=r"Only binary .* multiclass\. .* y == label, .*OneVsRestClassifier, for grades APSVMRanker"
     ):
         Classifier("ndcg").fit(data.X, data.y)
     with pytest.raises(ValueError, match="Unknown label type"):
         Classifier().fit(data.X, data.X[:, 0])
     with pytest.raises(ValueError, match="one class"):
         Classifier().fit(data.X, np.zeros(data.y.size))
-    with pytest.raises(ValueError, match=r"grades above 0, and others; found 240 of 240 relevant. relevant_from says"):
+    with pytest.raises(ValueError, match=r"grades above 0, and others; found 240 of 240 relevant. relevant_from sets"):
         Ranker("ap").fit(data.X, data.y + 1)
     with pytest.raises(ValueError, match="grades of 9 and above"):
         Ranker("ndcg", relevant_from=9).fit(data.X, data.y)

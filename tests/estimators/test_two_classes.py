@@ -82,7 +82,7 @@ def test_the_guess_that_is_likely_wrong_is_warned_of(data):
     assert data.relevant.mean() < 0.5
     sentence = (
         r"'ok' is taken as positive, .* more frequent one, \d+ of 240 rows\. pos_label='fraud' makes the other one "
-        r"positive, pos_label='ok' says that this is right"
+        r"positive, pos_label='ok' confirms the choice"
     )
     with pytest.warns(UserWarning, match=sentence):
         APSVMClassifier(bound="hinge", max_iter=500).fit(data.X, y)
@@ -94,7 +94,7 @@ def test_the_guess_that_is_likely_wrong_is_warned_of(data):
 
 
 def test_a_positive_class_that_there_is_not(data):
-    with pytest.raises(ValueError, match=r"pos_label='scam' is none of the two classes, 'fraud' and 'ok'"):
+    with pytest.raises(ValueError, match=r"pos_label='scam' is not one of the classes, 'fraud' and 'ok'"):
         APSVMClassifier(pos_label="scam").fit(data.X, named(data.relevant))
-    with pytest.raises(ValueError, match=r"pos_label='1' is none of the two classes, 0 and 1"):
+    with pytest.raises(ValueError, match=r"pos_label='1' is not one of the classes, 0 and 1"):
         APSVMClassifier(pos_label="1").fit(data.X, data.relevant.astype(int))

@@ -10,7 +10,7 @@ from sklearn.metrics import average_precision_score
 from apsvm import APSVMClassifier
 from apsvm.data.dataset import Dataset, TableRows
 from apsvm.data.labels import LabelOptions
-from apsvm.estimators.following import WeakRankerWarning
+from apsvm.estimators.messages import WeakRankerWarning
 from apsvm.models.columns import Columns
 from apsvm.selection import maps
 from apsvm.selection.maps import complete

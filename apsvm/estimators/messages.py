@@ -1,4 +1,4 @@
-"""Reports of an estimator's training: the logger "apsvm", shown on standard error if requested, and warnings."""
+"""Messages of an estimator's training: the logger "apsvm", which ``verbose`` shows on standard error, and warnings."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ logger = logging.getLogger("apsvm")
 
 
 class WeakRankerWarning(UserWarning):
-    """A training ended as asked, and yet the ranker is hardly good for anything; the message says why."""
+    """The training ended as requested, but its ranker is of little use; the message says why."""
 
 
 class NotFiniteError(FloatingPointError, ValueError):
-    """Features, or a parameter, too large for float64: a ValueError to programs that look for what scikit-learn raises
-    of bad input."""
+    """Features or a parameter are too large for float64. Also a ValueError, which scikit-learn raises for bad input."""
 
 
 def _tell(progress: Progress) -> None:
-    """A line of a progress display, for the log."""
+    """Logs a line of progress."""
     words = {"iter": "iteration"}
     first, *others = progress.columns
     values = [
@@ -36,14 +35,9 @@ def _tell(progress: Progress) -> None:
 
 @contextmanager
 def training(verbose: int) -> Iterator[Watch]:
-    """Observers of a training that runs with one BLAS thread: the solvers' products are small, and more threads would
-    change the last bits. ``verbose``: shows the logger "apsvm" on standard error, unless the program handles it
-    itself.
-
-    Raises
-    ------
-    NotFiniteError
-        In the place of a FloatingPointError, with its words.
+    """Watches a training, which runs with one BLAS thread: the solvers' products are small, and more threads would
+    change their last bits. With ``verbose`` the logger "apsvm" writes to standard error, unless the program has
+    handlers of its own. Raises NotFiniteError in place of a FloatingPointError.
     """
     before, handler = logger.level, None
     if verbose:

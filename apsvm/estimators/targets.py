@@ -1,8 +1,8 @@
-"""Classifiers of two classes and rankers of numbers: what y may be, what it means, and what ``predict`` returns.
+"""Classifiers of two classes and rankers by grades: valid y, its meaning, and the result of ``predict``.
 
-Why two: scikit-learn takes its classifiers' ``decision_function`` as scores of the second of two classes, and so does
-all it has for imbalanced data (``scoring="average_precision"``, precision–recall displays, calibration). Grades are no
-classes; for them there is the ranker, which is neither classifier nor regressor and whose ``predict`` are the scores.
+They are separate since scikit-learn reads a classifier's ``decision_function`` as scores of the second of two classes;
+so do its tools for imbalanced data (``scoring="average_precision"``, precision–recall displays, calibration). Grades
+are not classes: a ranker is neither classifier nor regressor, and its ``predict`` returns scores.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from apsvm._support.caller import warn_caller
 from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.labels import Target, of_numbers, of_two, ordered, threshold
 from apsvm.data.takes import Takes
-from apsvm.estimators.fitted import Estimator
-from apsvm.estimators.following import logger
+from apsvm.estimators.base import Estimator
 from apsvm.estimators.frames import validated
+from apsvm.estimators.messages import logger
 from apsvm.estimators.parameters import check_number, distinct_values
 from apsvm.metrics import parse_metric
 from apsvm.models.base import Ranker
@@ -39,27 +39,22 @@ ONE_CLASS = "y has one class only: a ranking needs positive and negative rows"
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class TwoClasses(ClassifierMixin, Estimator):  # type: ignore[misc]
-    """A classifier of two classes, of which one is positive: ``pos_label``, or else the second in sorted order.
+class BinaryClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
+    """A classifier of two classes. ``pos_label`` is the positive one; None: the second in sorted order.
 
-    ``decision_function`` and ``coef_`` are about the second of ``classes_``, whichever is positive, since scikit-learn
-    takes them so: it turns their sign where a metric names the first. The model (``to_model``) scores the positive one.
+    ``decision_function`` and ``coef_`` refer to the second of ``classes_``, whichever is positive: scikit-learn expects
+    this, and flips the sign if a metric names the first. The model (``to_model``) scores the positive class.
     """
 
     pos_label: object = None
 
-    #: Not scikit-learn's accuracy.
+    #: Overrides the accuracy of ``ClassifierMixin``.
     score = Estimator.score
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-    def decision_function(self, X: Matrix) -> NDArray[np.float64]:
-        """The scores of the rows of X (n, n_features_in_) minus the model's threshold: (n,) float64, the higher the
-        more likely of the second of ``classes_``, which is the positive one unless ``pos_label`` names the first."""
-        return super().decision_function(X)
 
     def _as_decided(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._sign * (scores - self._line)
@@ -69,19 +64,19 @@ class TwoClasses(ClassifierMixin, Estimator):  # type: ignore[misc]
         return line_of(self._model.header.threshold)
 
     def predict(self, X: Matrix) -> AnyArray:
-        """The class of each row of X (n, d): (n,); the second of ``classes_`` where ``decision_function`` is above
-        0."""
+        """Class of each row of X (n, n_features_in_): (n,), the second of ``classes_`` if ``decision_function`` is
+        above 0, else the first."""
         is_second = self.decision_function(X) > 0.0
         return self.classes_[is_second.astype(np.intp)]
 
     @property
     def predict_proba(self) -> Callable[[Matrix], NDArray[np.float64]]:
-        """The probabilities of the two ``classes_``: (n, 2) float64, of the rows X (n, n_features_in_); with
-        ``calibrate``, or of a model that has them."""
+        """Probabilities of the two ``classes_``, (n, 2) float64, for rows X (n, n_features_in_). Available after a fit
+        with ``calibrate``, or from a model with a calibration."""
         model: Ranker | None = getattr(self, "_model", None)
         if (getattr(self, "calibrate", None) if model is None else model.header.calibration) is None:
             way = "fit it with calibrate='auto'" if hasattr(self, "calibrate") else "wrap it in CalibratedClassifierCV"
-            raise AttributeError(f"this {type(self).__name__} has no predict_proba: {way} to have probabilities")
+            raise AttributeError(f"this {type(self).__name__} has no predict_proba: {way}")
 
         def predict_proba(X: Matrix) -> NDArray[np.float64]:
             scores, calibration = self._scores(X), self._model.header.calibration
@@ -108,58 +103,57 @@ class TwoClasses(ClassifierMixin, Estimator):  # type: ignore[misc]
         return X, of_two(y, self._negative_first)
 
     def _classes_in(self, y: AnyArray) -> AnyArray:
-        """(2,) the values of y, ascending. Raises ValueError unless there are two that are no measurements."""
+        """(2,) the values of y, ascending. Raises ValueError unless there are two, and they are labels."""
         classes, _ = distinct_values("y", y)
         if y.dtype.kind in "biuf" and classes.size == 2 and not (classes % 1).any():
-            return classes  # type_of_target says the same, and takes as long as the training
+            return classes  # as type_of_target finds, in as much time as a training takes
         kind = type_of_target(y, input_name="y")
         if kind != "binary":
             check_classification_targets(y)
             raise ValueError(
                 f"Only binary classification is supported. The type of the target is {kind}. For one class against "
-                "the others give y == label, for each of them sklearn.multiclass.OneVsRestClassifier; for grades there "
-                "is APSVMRanker"
+                "the others pass y == label, for every class use sklearn.multiclass.OneVsRestClassifier, for grades "
+                "APSVMRanker"
             )
         if classes.size < 2:
             raise ValueError(ONE_CLASS)
         return classes
 
     def _positive_of(self, classes: list[object]) -> object:
-        """Positive one of the two ``classes``, which are ascending."""
+        """The positive one of the two ``classes``, which are ascending. Raises ValueError."""
         if self.pos_label is None:
             return classes[1]
         for label in classes:
             if label == self.pos_label:
                 return label
-        raise ValueError(f"pos_label={self.pos_label!r} is none of the two classes, {classes[0]!r} and {classes[1]!r}")
+        raise ValueError(f"pos_label={self.pos_label!r} is not one of the classes, {classes[0]!r} and {classes[1]!r}")
 
     @property
     def _sign(self) -> float:
-        """Sign of the second class's scores relative to the positive class's."""
+        """1 if the second class is positive, −1 if the first is."""
         return 1.0 if self.pos_label_ == self.classes_.tolist()[1] else -1.0
 
     @property
     def _negative_first(self) -> AnyArray:
-        """(2,) the classes, the negative and the positive."""
+        """(2,) the negative and the positive class."""
         return self.classes_ if self._sign > 0.0 else self.classes_[::-1]
 
     def _warn_of_a_guess(self, target: Target) -> None:
-        """Warns if the positive class was guessed and is probably wrong. With numbers the larger is positive by
-        custom. With names the alphabetical order is arbitrary: a guess that makes the more frequent class positive is
-        probably wrong."""
+        """Warns if the positive class was guessed from names and is the more frequent one, which is probably wrong. Of
+        two numbers the larger is positive by custom; the alphabetical order of names is arbitrary."""
         if self.pos_label is not None or self.classes_.dtype.kind in "biuf":
             return
         n_rows, n_positives = target.relevant.size, int(target.relevant.sum())
         if 2 * n_positives > n_rows:
             negative, positive = self._negative_first.tolist()
             warn_caller(
-                f"{type(self).__name__}: {positive!r} is taken as positive, the second of {negative!r} and "
-                f"{positive!r} in sorted order, and it is the more frequent one, {n_positives} of {n_rows} rows. "
-                f"pos_label={negative!r} makes the other one positive, pos_label={positive!r} says that this is right"
+                f"{type(self).__name__}: {positive!r} is taken as positive, the second in sorted order, but it is the "
+                f"more frequent one, {n_positives} of {n_rows} rows. pos_label={negative!r} makes the other one "
+                f"positive, pos_label={positive!r} confirms the choice"
             )
 
     def _require_both(self, relevant: NDArray[np.bool_]) -> None:
-        """Raises ValueError unless there are rows of both classes (n,); tells the log which is positive."""
+        """Raises ValueError unless there are rows of both classes; logs which one is positive."""
         if relevant.all() or not relevant.any():
             raise ValueError(ONE_CLASS)
         negative, positive = self._negative_first.tolist()
@@ -173,7 +167,7 @@ class TwoClasses(ClassifierMixin, Estimator):  # type: ignore[misc]
         self.intercept_ = np.array([self._sign * (intercept - self._line)])
 
     def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:
-        """The classes as they were, the negative and the positive, ``True`` being no 1.0."""
+        """Records the negative and the positive class with their types: ``True`` is not 1.0."""
         classes: list[Json] = [
             name if isinstance(name, bool | int | float) else str(name) for name in self._negative_first.tolist()
         ]
@@ -193,7 +187,7 @@ class TwoClasses(ClassifierMixin, Estimator):  # type: ignore[misc]
 
 
 def _classes_of(header: Header) -> AnyArray:
-    """(2,) the two classes, the negative and the positive one, as far as a header tells."""
+    """(2,) the negative and the positive class, as far as a header records them; 0 and 1 otherwise."""
     named = header.details.get("classes")
     if isinstance(named, list) and len(named) == 2 and all(isinstance(one, bool | int | float | str) for one in named):
         return np.array(named)
@@ -204,15 +198,15 @@ def _classes_of(header: Header) -> AnyArray:
     return np.array(pair) if len(pair) == 2 and pair[0] != pair[1] else np.array([0, 1])
 
 
-class RankerOfNumbers(Estimator):
+class GradeRanker(Estimator):
     """A ranker: neither classifier nor regressor."""
 
     def predict(self, X: Matrix) -> NDArray[np.float64]:
-        """The scores of the rows of X (n, n_features_in_), as ``decision_function``: (n,) float64."""
+        """Scores of the rows of X (n, n_features_in_), as ``decision_function``: (n,) float64."""
         return self.decision_function(X)
 
     def _lowest_relevant(self) -> float | None:
-        """The parameter ``relevant_from``, checked, where there is one."""
+        """The parameter ``relevant_from``; None without it. Raises ValueError, TypeError."""
         relevant_from = getattr(self, "relevant_from", None)
         return None if relevant_from is None else check_number("relevant_from", relevant_from, Range())
 
@@ -226,16 +220,17 @@ class RankerOfNumbers(Estimator):
         return X, self._grades(y.astype(np.float64))
 
     def _grades(self, grades: NDArray[np.float64]) -> Target:
-        """Interprets grades (n,) for ``metric``, whatever the training loss: as grades if the metric reads them, else
-        rows above 0, or from ``relevant_from`` on, are relevant."""
+        """Meaning of grades (n,) to ``metric``, whatever the training loss: grades if the metric reads them, else rows
+        above 0, or from ``relevant_from`` on, are relevant."""
         meaning = ordered if parse_metric(self.metric).graded else threshold
         return meaning(grades, relevant_from=self._lowest_relevant())
 
     def _require_relevant(self, target: Target) -> None:
+        """Raises ValueError unless there are relevant rows and others, or grades."""
         if target.grades is None and (target.relevant.all() or not target.relevant.any()):
             lowest = self._lowest_relevant()
             what = "above 0" if lowest is None else f"of {lowest:g} and above"
             raise ValueError(
                 f"expected relevant rows, of grades {what}, and others; found {int(target.relevant.sum())} of "
-                f"{target.relevant.size} relevant. relevant_from says where the line is"
+                f"{target.relevant.size} relevant. relevant_from sets the lowest relevant grade"
             )

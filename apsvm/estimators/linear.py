@@ -1,0 +1,201 @@
+"""Estimators that train one plan: X, y, qid, sample_weight, bags  →  ``Fit`` of the parameters' plan  →  model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_scalar
+from sklearn.utils.metadata_routing import UNUSED
+
+from apsvm._support.container import ModelError
+from apsvm._support.types import Column, JsonDict, Matrix
+from apsvm.data.features import parsed
+from apsvm.data.features.scaling import NO_SCALING, SCALINGS
+from apsvm.data.labels import Target
+from apsvm.data.pooling import pooled_rows
+from apsvm.estimators.bags import first_of_bags
+from apsvm.estimators.base import Estimator
+from apsvm.estimators.messages import logger, training
+from apsvm.estimators.parameters import settings_of
+from apsvm.estimators.rows import Counted
+from apsvm.metrics import parse_metric
+from apsvm.models.header import Header, parse_pool
+from apsvm.selection.completion import outcomes
+from apsvm.selection.maps import complete
+from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
+from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, asked_of, map_by_rule
+from apsvm.trainers.settings import SettingsError
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LinearEstimator(Estimator):
+    """An estimator that trains one plan: its trainer, with settings from the parameters."""
+
+    features: str = AUTO
+    time_limit: float | None = None
+    warm_start: bool = False
+
+    # Methods that a class of estimators overrides.
+
+    def _check(self, fit: Fit) -> None:
+        """Raises ValueError for rows that cannot be trained on; logs what the labels mean."""
+
+    def _values(self) -> JsonDict:
+        """Parameters by name, with values that settings accept."""
+        values: JsonDict = self.get_params(deep=False)
+        return values
+
+    def _weighted(self, plan: AnyTrainer, target: Target, sample_weight: Column) -> Column:
+        """``sample_weight``, multiplied by the weights of classes if the trainer takes them."""
+        return sample_weight
+
+    def _trained_constant(self, plan: AnyTrainer) -> float | Literal["auto"] | None:
+        """Value of a constant feature trained with the others; AUTO: by ``trainers.fitting``; None: none."""
+        return None
+
+    def _outcomes(
+        self, fit: Fit, watch: Watch, start: NDArray[np.float64] | None, data: TrainingSet
+    ) -> Iterator[Outcome]:
+        """Trained rankers of a fit with the rows ``data``, one after the other."""
+        return outcomes(fit, watch, start, data)
+
+    def _decided(self, fit: Fit, data: TrainingSet, outcome: Outcome, header: Header) -> Header:
+        """The header with a threshold and a calibration. ``fit``: the training of ``data`` before features are
+        learned."""
+        return header
+
+    # Methods that all classes share.
+
+    def _settings(self) -> Any:
+        """The trainer's settings, from the parameters. Raises ValueError, TypeError."""
+        for name in ("fit_intercept", "warm_start"):
+            if not isinstance(getattr(self, name, False), bool | np.bool_):
+                raise TypeError(f"{name} must be True or False, found {getattr(self, name)!r}")
+        parse_metric(check_scalar(self.metric, "metric", str))
+        seed, threads = self._seed(), self._threads()
+        return settings_of(self._values(), self._trainer.Settings, self._renamed, seed=seed, threads=threads)
+
+    def _plan(self) -> AnyTrainer:
+        """The trainer with its loss and settings. Raises ValueError, TypeError."""
+        return self._trainer(self._trainer.losses[0], self._settings())
+
+    def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column, bags: Column) -> Self:
+        plan, pool = self._plan(), self._pool()
+        takes = plan.capabilities
+        X, target = self._read(X, y, takes.labels)
+        sample_weight = self._weighted(plan, target, sample_weight)
+        needed = takes.bags or pool is not None
+        by_bag = self._by_bag(X, bags, needed=needed, y=y, qid=qid, sample_weight=sample_weight)
+        if takes.bags and pool is not None:
+            raise ValueError("pool makes one row of each bag, latent=True trains on its rows: choose one of them")
+        if takes.bags and sample_weight is not None and plan.loss_name != "zero-one":
+            raise ValueError("latent=True trains on bags: only loss 'zero-one' takes a sample_weight of rows")
+        if by_bag is not None and pool is not None:
+            X, target = pooled_rows(X, by_bag, pool), target.of(by_bag.first)
+            qid, sample_weight = first_of_bags(by_bag, qid, sample_weight)
+            by_bag = None
+        by_pair = takes.queries and takes.costs
+        counted = self._counted(X, qid, sample_weight, by_query=takes.queries, by_pair=by_pair)
+        raw = self._training(X, target, counted, plan, None if by_bag is None else by_bag.bag_of_row)
+        with training(self.verbose) as watch:
+            self._check(raw)
+            fit = raw.prepared()
+            data, start = fit.training_set(), self._start(plan, fit)
+            for remark in plan.check(data):
+                logger.warning("%s: %s", type(self).__name__, remark)
+            if self._compares_maps and self.features == AUTO and start is None:
+                completed = complete(raw, fit, data, watch)
+                raw, fit, data, found = completed.raw, completed.fit, completed.data, completed.outcomes(watch)
+            else:
+                found = self._outcomes(fit, watch, start, data)
+            *_, outcome = found
+            (model,) = fit.model(outcome).rankers()
+            header = self._decided(raw, data, outcome, self._header_of(model.header, counted.groups))
+            model = model.with_header(header)
+        self._finish(model, X, outcome)
+        return self
+
+    def _training(
+        self, X: Matrix, target: Target, counted: Counted, plan: AnyTrainer, bags: NDArray[np.int64] | None
+    ) -> Fit:
+        members, groups = counted.members, counted.groups
+        every_row_once = np.array_equal(members, np.arange(X.shape[0]))
+        if groups is not None and not every_row_once:  # a data set has the groups of all rows, selected or not
+            of_members, groups = groups, np.zeros(X.shape[0], dtype=np.int64)
+            groups[members] = of_members
+        relevance = target.relevant.astype(np.float64) if target.grades is None else target.grades
+        options = FeatureOptions(
+            features=self._map_name(),
+            scale=self._scaling_name(plan),
+            bias=self._trained_constant(plan),
+            pool=self._pool(),
+        )
+        dataset = self._dataset(X, relevance, groups, costs=counted.costs, bags=bags)
+        return Fit(
+            dataset,
+            plan,
+            target,
+            map_by_rule(dataset, asked_of(plan, options)),
+            selection=None if every_row_once else members,
+            query_weights=counted.query_weights,
+        )
+
+    def _start(self, plan: AnyTrainer, fit: Fit) -> NDArray[np.float64] | None:
+        """Weights of the previous fit, as the start of this one, if ``warm_start`` is set. Raises ValueError if the
+        columns differ."""
+        if not self.warm_start:
+            return None
+        refusal = plan.capabilities.refusal("warm_start")
+        if refusal is not None:
+            raise SettingsError(refusal)
+        if not hasattr(self, "_model"):
+            return None
+        before, width = self._model, fit.dataset.X.shape[1]
+        if before.width != width:
+            raise ValueError(f"warm_start: the previous fit was of {before.width} features, X has {width}")
+        try:
+            return fit.start(before)
+        except ModelError as error:
+            raise ValueError(f"warm_start: {error}") from None
+
+    def _pool(self) -> tuple[str, ...] | None:
+        """Names in the parameter ``pool``; None without pooling. Raises ValueError, TypeError."""
+        pool: Any = getattr(self, "pool", None)
+        if not isinstance(pool, str | None):
+            raise TypeError(f"pool is a list of min, mean, max with commas between them, or None, found {pool!r}")
+        return None if pool is None else parse_pool(pool)
+
+    def _scaling_name(self, plan: AnyTrainer) -> str:
+        """The parameter ``scale``. Raises ValueError."""
+        scale: str = getattr(self, "scale", AUTO)
+        if scale not in (AUTO, *SCALINGS):
+            raise ValueError(f"scale is one of {', '.join((AUTO, *SCALINGS))}, found {scale!r}")
+        refusal = None if scale in (AUTO, NO_SCALING.name) else plan.capabilities.refusal("scale")
+        if refusal is not None:
+            raise SettingsError(refusal)
+        return scale
+
+    def _map_name(self) -> str:
+        """The parameter ``features``, in canonical form. Raises ValueError, TypeError."""
+        if not isinstance(self.features, str):
+            raise TypeError(f"features is the name of a feature map, found {self.features!r}")
+        return AUTO if self.features == AUTO else str(parsed(self.features))
+
+
+class QueriesOnly(Estimator):
+    """An estimator whose ``fit`` takes queries, but neither weights nor bags."""
+
+    __metadata_request__fit: ClassVar[dict[str, bool | str]] = {"sample_weight": UNUSED, "bags": UNUSED}
+    __metadata_request__score: ClassVar[dict[str, bool | str]] = __metadata_request__fit
+
+    def fit(self, X: Matrix, y: ArrayLike, qid: ArrayLike | None = None) -> Self:  # type: ignore[override]
+        """Train; see ``APSVMRanker.fit``."""
+        return super().fit(X, y, qid)
+
+    def score(self, X: Matrix, y: ArrayLike, qid: ArrayLike | None = None) -> float:  # type: ignore[override]
+        """The metric named by the parameter ``metric``; see ``APSVMRanker.score``."""
+        return super().score(X, y, qid)
