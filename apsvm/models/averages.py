@@ -1,9 +1,8 @@
-"""The average of linear rankers: a linear ranker on their feature maps side by side, which knows its members.
+"""The average of linear rankers: a linear ranker on their concatenated feature maps, which records its members.
 
     score(x) = Σ_m score_m(x) / divisor_m
 
-Each member keeps its header, with its certificate, in the header of the whole: what it was trained to can be proved of
-it again.
+The header of the average has the header of each member with its certificate, so that each can be verified.
 """
 
 from __future__ import annotations
@@ -20,15 +19,16 @@ from apsvm.data.features.linear import Linear
 from apsvm.models.header import Header, LabelKind, Member
 from apsvm.models.linear import LinearRanker
 
-#: Of labels of these kinds rows of higher ones are to be ranked higher: of grades one member may be trained on all,
-#: and another on those from a threshold on against all others.
+#: Kinds of labels that rank rows with higher labels higher. Members of one average may differ in them: one trained on
+#: all grades, another on those above a threshold against the others.
 HIGHER_IS_BETTER = (LabelKind.BINARY, LabelKind.THRESHOLD, LabelKind.GRADES, LabelKind.ORDER)
 
 
 def average_of(rankers: Sequence[LinearRanker], divisors: Sequence[float]) -> LinearRanker:
-    """The average of at least two rankers of the same features, none of which divides rows by their length.
+    """Average of at least two rankers on the same features, none of them with ``unit_rows``.
 
-    Its header is the first one's, without what is of that ranker alone, and cautions only if every ranker has some.
+    Its header is that of the first ranker without the fields that describe this ranker alone. It has cautions only if
+    every ranker has some.
 
     Parameters
     ----------
@@ -62,13 +62,12 @@ def average_of(rankers: Sequence[LinearRanker], divisors: Sequence[float]) -> Li
 
 
 def members_of(ranker: LinearRanker) -> list[LinearRanker]:
-    """The rankers that ``ranker`` is the average of, as they were trained; itself alone where it is none.
+    """The rankers that ``ranker`` averages, as they were trained; the ranker itself if it is no average.
 
     Raises
     ------
     ModelError
-        Its header's members are not of the maps that stand side by side, or not of the same features and labels; it
-        has a certificate of its own.
+        The members in the header do not fit the maps, features or labels, or the average has a certificate of its own.
     """
     if not ranker.header.members:
         return [ranker]
@@ -93,19 +92,19 @@ def members_of(ranker: LinearRanker) -> list[LinearRanker]:
 
 
 def has_constant_of_members(ranker: LinearRanker) -> bool:
-    """True if an average's constant is the sum of its members' constants, each divided by its divisor; False once
-    a threshold has moved it, which changes no ranking."""
+    """True if an average's constant is the sum of its members' constants, each divided by its divisor; False if a
+    threshold has moved it, which changes no ranking."""
     return ranker.intercept == math.fsum(member.intercept / member.divisor for member in ranker.header.members)
 
 
 def headers_of(header: Header) -> list[Header]:
-    """The headers of an average's members, as they were trained. Raises ModelError."""
+    """Headers of an average's members, as they were trained. Raises ModelError."""
     whole = replace(header, members=())
     return [Header.from_difference(member.header, whole) for member in header.members]
 
 
 def _common(header: Header) -> tuple[object, ...]:
-    """Properties that all members of an average must share: the meaning of a row, and which rows are to rank high."""
+    """Properties that all members of an average share: the features of a row, and which rows rank high."""
     labels = header.labels
     higher = None if labels.kind in HIGHER_IS_BETTER else (labels.kind, labels.positive)
     return replace(header.features, map="", scale="none", bias=None), higher, header.latent

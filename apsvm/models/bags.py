@@ -1,5 +1,5 @@
-"""Units that a model ranks: rows or, if it was trained on bags by their best rows (``--latent``), bags, each
-represented by its highest-scoring row."""
+"""Units that a model ranks: rows or, after training with ``--latent``, bags, each represented by its highest-scoring
+row."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ def ranked(model: Model, dataset: Dataset, *, by_rows: bool = False) -> tuple[Da
 
     Parameters
     ----------
-    dataset : as its file has it, pooled if the model pools
-    by_rows : rank the rows, whatever the model was trained on
+    dataset : the rows, pooled if the model pools
+    by_rows : True to rank rows, even if the model was trained on bags
 
     Returns
     -------
-    The data set itself, or with a row for each bag, in the order of their first rows: its deciding row, whose place in
-    ``dataset`` is in ``deciding``; by a set of rankers, for each of which another row may decide, rows of no features.
+    The data set itself, or one with a row for each bag, in the order of their first rows. The row is the deciding row,
+    and ``deciding`` has its index in ``dataset``. Each ranker of a set may decide by another row: then rows have no
+    features.
 
     Raises
     ------
-    DataError : the model ranks bags, and the rows are in none; a score is no finite number
+    DataError : the model ranks bags and the rows have no bag ids, or a score is not finite
     """
     scores = scores_of(model, dataset)
     if not model.header.latent or by_rows:
@@ -42,8 +43,8 @@ def ranked(model: Model, dataset: Dataset, *, by_rows: bool = False) -> tuple[Da
     bags = bags_of(dataset)
     if bags is None:
         raise DataError(
-            f"{dataset.source}: the model ranks bags (--latent), and these rows are in none: {HOW_SAID}; --bags ignore "
-            "ranks the rows"
+            f"{dataset.source}: the model ranks bags (--latent), and these rows have no bag ids: {HOW_SAID}; --bags "
+            "ignore ranks the rows"
         )
     if scores.ndim == 1:
         rows = deciding_rows(bags, scores)
@@ -53,7 +54,7 @@ def ranked(model: Model, dataset: Dataset, *, by_rows: bool = False) -> tuple[Da
 
 
 def scores_of(model: Model, dataset: Dataset) -> NDArray[np.float64]:
-    """The scores of its rows. Raises DataError where one is no finite number."""
+    """Scores of the rows. Raises DataError if one is not finite."""
     try:
         return model.score(dataset.X)
     except ScoreError as error:

@@ -1,8 +1,7 @@
-"""Base classes of models: arrays and a header (``apsvm.models.header``), stored in one file (``models.container``).
+"""Base classes of models: arrays and a header (``models.header``), stored in one file (``_support.container``).
 
-``Model`` has what all share: the file, the features, and what callers ask of any kind. ``Ranker`` gives each row one
-score; ``WeightedRanker`` does so by weights of columns. A kind is a subclass in a file of its own and a line in
-``models.reading``.
+``Model`` is the interface of all kinds. ``Ranker`` gives each row one score; ``WeightedRanker`` does so by weights of
+columns. A kind is a subclass in a file of its own and a line in ``models.reading``.
 """
 
 from __future__ import annotations
@@ -36,23 +35,23 @@ if TYPE_CHECKING:
     from apsvm.data.features.base import FeatureMap
     from apsvm.models.linear import LinearRanker
 
-#: The fields of the shape that every file's header has beside those of ``apsvm.models.header.Header``.
+#: Fields of every file's header besides those of ``models.header.Header``.
 _SHAPE = ("kind", "width", "columns")
 
 
 class ScoreError(ValueError):
-    """A row's score is infinite or no number: its values times the weights are.
+    """A row's score is infinite or NaN.
 
-    row : the first such, from 0
+    row : index of the first such row, from 0
     """
 
     def __init__(self, row: int) -> None:
-        super().__init__(f"row {row + 1}: its score is no finite number: its values or the weights are too large")
+        super().__init__(f"row {row + 1}: its score is not finite: its values or the weights are too large")
         self.row = row
 
 
 def checked_scores(scores: NDArray[Any]) -> NDArray[Any]:
-    """The scores, (n,) or (n, k). Raises ScoreError unless all are finite."""
+    """The scores (n,) or (n, k). Raises ScoreError unless all are finite."""
     if not np.isfinite(scores).all():
         raise ScoreError(int(np.argwhere(~np.isfinite(scores))[0, 0]))
     return scores
@@ -65,14 +64,14 @@ class Model(ABC):
 
     Attributes
     ----------
-    kind : the name in the file's header
+    kind : name of the kind in the file's header
     what : the kind in words, with an article, for messages
-    fields : what its file's header has beside the width and the fields of ``Header``, and the type of each
-    dtype : the type of the arrays in its file
-    has_classes : it has a ranker for each of several classes: scores are (n, k)
-    lists_items : rows are users, and its scores are of items: (n, width)
-    explainable : it has ``contributions``; a feature map may still mix features
-    header : how, of what and how well it was made
+    fields : types of the fields in the file's header besides the width and those of ``Header``, by name
+    dtype : type of the arrays in the file
+    has_classes : True if it has a ranker for each of several classes: scores are (n, k)
+    lists_items : True if rows are users and scores rank items: (n, width)
+    explainable : True if it has ``contributions``; some feature maps still have none
+    header : options, data and results of the training
     """
 
     __slots__ = ()
@@ -91,23 +90,23 @@ class Model(ABC):
         def header(self) -> Header: ...
 
     def __repr__(self) -> str:
-        """In a line: header and feature map of an average of rules are a thousand."""
+        """One line: the header and the map of an average of rules take a thousand."""
         loss = f", loss {self.header.loss}" if self.header.loss else ""
         return f"<{type(self).__name__}: {self.what} of {self.width:,} features{loss}>"
 
     @property
     def feature_map(self) -> FeatureMap | None:
-        """φ, of (width,) features; None: the features as they are."""
+        """φ, a map of (width,) features; None: the identity."""
         return None
 
     @property
     @abstractmethod
     def n_columns(self) -> int:
-        """Number of columns that are weighed: the features, or what the map makes of them."""
+        """Number of mapped columns, each with a weight."""
 
     @property
     def width(self) -> int:
-        """Number of features, before they are mapped."""
+        """Number of features before the map."""
         return self.n_columns if self.feature_map is None else self.feature_map.n_in
 
     @property
@@ -121,7 +120,7 @@ class Model(ABC):
         return self.header.features.scale == UNIT_ROWS.name
 
     def features(self) -> list[str]:
-        """(width,) the features' names, or their numbers in the file; of pooled ones max(7) …"""
+        """Names of the features, (width,); numbers in the file if they have none, and max(7) … if they are pooled."""
         features, first = self.header.features, 0 if self.zero_based else 1
         names, width = features.names, self.width // features.columns_of_feature
         if names is None:
@@ -131,33 +130,43 @@ class Model(ABC):
         return [f"{pool}({name})" for pool in features.pool for name in names]
 
     def column_widths(self) -> NDArray[np.int64]:
-        """(k,) the number of features that each column of the table became; 1 each without a table, or of pooled
-        bags."""
+        """Number of features of each table column, (k,) int64; ones without a table, and for pooled bags."""
         features = self.header.features
         if features.columns is None or features.pool is not None:
             return np.ones(self.width, dtype=np.int64)
         return np.array([column.width for column in features.columns.features], dtype=np.int64)
 
     def column_names(self) -> list[str]:
-        """(k,) the names of the columns of ``column_widths``."""
+        """Names of the columns of ``column_widths``, (k,)."""
         features = self.header.features
         if features.columns is None or features.pool is not None:
             return self.features()
         return [column.name for column in features.columns.features]
 
     def columns(self) -> list[str]:
-        """(n_columns,) what the columns that are weighed are called, by the features they are made of."""
+        """Names of the mapped columns, (n_columns,), made from the names of their features."""
         names = self.features()
         return names if self.feature_map is None else self.feature_map.names(names)
 
     def score(self, X: Matrix, *, threads: int = 1) -> NDArray[Any]:
-        """Scores of the rows of X, (n, width) CSR or dense, as they are in the file: (n,) float64, or (n, k) by a set
-        of k rankers.
+        """Score rows.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix
+            (n, width) unscaled features.
+        threads : int
+            Number of threads; the scores do not depend on it.
+
+        Returns
+        -------
+        ndarray
+            (n,) float64, or (n, k) from a set of k rankers.
 
         Raises
         ------
         ScoreError
-            A score is no finite number.
+            A score is not finite.
         ValueError
             X is not (n, width).
         """
@@ -169,88 +178,92 @@ class Model(ABC):
 
     @abstractmethod
     def _scores(self, X: Matrix, threads: int) -> NDArray[Any]:
-        """``score``, of any values."""
+        """Scores of rows in memory, perhaps not finite."""
 
     def rows(self, X: Matrix, *, threads: int = 1) -> Rows:
-        """The rows of X, (n, width) CSR or dense, as the weights take them; ValueError as ``score``."""
+        """Rows of X, (n, width) CSR or dense, mapped and scaled for the weights. Raises ValueError as ``score``."""
         check_shape(X, self.width)
         # Other scalings are in the weights.
         scaling = UNIT_ROWS if self.unit_rows else NO_SCALING
         return Rows(X, threads=threads, feature_map=self.feature_map, scaling=scaling)
 
-    # Its rankers.
+    # The rankers of a model.
 
     @property
     def classes(self) -> NDArray[np.float64]:
-        """(k,) float64, ascending: the labels with a ranker each; empty without classes."""
+        """Labels with a ranker each, (k,) float64, ascending; empty without classes."""
         return np.empty(0)
 
     def rankers(self) -> Sequence[Ranker]:
-        """The rankers of rows in it: itself, or one for each class; none where items are ranked."""
+        """Rankers of rows: the model itself, or one for each class; none for items."""
         return []
 
     def ranker(self, label: float) -> Ranker:
-        """The ranker of a class, as if trained alone.
-
-        Raises
-        ------
-        KeyError
-            No class has this label.
-        """
+        """The ranker of the class with this label. Raises KeyError."""
         raise KeyError(label)
 
     def with_header(self, header: Header) -> Self:
-        """The model with another header of the whole."""
+        """The model with another header."""
         return replace(self, header=header)  # type: ignore[type-var]  # every kind is a dataclass
 
     @property
     def headers(self) -> Sequence[Header]:
-        """The header of each class's ranker; of any other model its own."""
+        """Headers of the classes' rankers; the model's own header if it has no classes."""
         return [self.header]
 
     def with_headers(self, headers: Sequence[Header]) -> Self:
-        """The model with its ``headers`` replaced."""
+        """The model with other ``headers``."""
         (header,) = headers
         return self.with_header(header)
 
-    # What it says of itself.
+    # Weights.
 
     def linear_parts(self) -> list[LinearRanker]:
-        """The linear rankers whose highest score is the ranker's: itself, or one for each component. None where scores
-        are made otherwise."""
+        """Linear rankers of which the highest score counts: the ranker itself, or one for each component. Empty if
+        scores are not linear."""
         return []
 
     @property
     def components(self) -> int:
-        """Number of weight vectors of a ranker, whose highest score counts."""
+        """Number of weight vectors, of which the highest score counts."""
         return 1
 
-    def leading(self, X: Matrix, *, threads: int = 1) -> NDArray[np.int64]:  # of one component
-        """Index (n,) int64, 0..components − 1, of the component of highest score, the first among equals. Raises
+    def leading(self, X: Matrix) -> NDArray[np.int64]:
+        """Index of the component with the highest score for each row, the first of equal ones: (n,) int64. Raises
         ValueError as ``score``."""
         check_shape(X, self.width)
         return np.zeros(np.shape(X)[0], dtype=np.int64)
 
     def contributions(self, X: Matrix, component: int = 0) -> Contributions:
-        """Contributions of each feature, or of several together, to the scores of the rows of X, (n, width) CSR or
-        dense, by the component 0..components − 1. They are relative to the features' means in the training rows if the
-        map knows them, else to 0.
+        """Contributions of features, and of groups of features that a map combines, to the scores of rows.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix
+            (n, width) unscaled features.
+        component : int
+            Component that is explained, from 0.
+
+        Returns
+        -------
+        Contributions
+            Relative to the features' training means if the map knows them, else to 0.
 
         Raises
         ------
         ValueError
-            X is not (n, width); columns are made of all features at once, or have no weights.
+            X is not (n, width), the map makes each column from all features, or columns have no weights.
         """
         raise ValueError(f"{self.what} has no weights of features")
 
     @abstractmethod
     def summary(self) -> JsonDict:
-        """Numbers for ``apsvm info``: ``summary_of`` the weights, constants, and the sizes of the parts."""
+        """Numbers for ``apsvm info``: ``summary_of`` the weights, constants, and sizes."""
 
-    # Its file.
+    # The file of a model.
 
     def to_bytes(self) -> bytes:
-        """The content of the model's file; the same model always gives the same bytes."""
+        """Content of the model's file; equal models give equal bytes."""
         shape = {"kind": self.kind, "width": self.width, **self._fields()}
         if self.feature_map is not None:
             shape["columns"] = self.n_columns
@@ -258,12 +271,12 @@ class Model(ABC):
         return sealed({**self.header.to_json(), **shape}, {**numbers, **arrays_of_map(self.feature_map)})
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model whole or not at all (OSError); ``-`` is standard output."""
+        """Write the model to a file; ``-`` is standard output. Raises OSError and leaves no partial file."""
         write_whole(path, self.to_bytes())
 
     @classmethod
     def from_parts(cls, content: JsonObject, arrays: Arrays) -> Self:
-        """The model of a file's header and arrays, as ``to_bytes`` wrote them. Raises ModelError."""
+        """Model from the header and the arrays of a file. Raises ModelError."""
         fields = cls._fields_in(content)
         header = Header.from_json(without_shape(content, fields))
         kinds = {"width": int, **fields}
@@ -276,33 +289,33 @@ class Model(ABC):
 
     @classmethod
     def _fields_in(cls, content: JsonObject) -> Mapping[str, Any]:
-        """The ``fields`` of a file with this content."""
+        """Types of the ``fields`` in a file with this header."""
         return cls.fields
 
     @abstractmethod
     def _fields(self) -> JsonDict:
-        """The values of ``fields``."""
+        """Values of ``fields``."""
 
     @abstractmethod
     def _arrays(self) -> dict[str, AnyArray]:
-        """The arrays of its file, by name, apart from a feature map's."""
+        """Arrays of the file by name, without those of the feature map."""
 
     @classmethod
     @abstractmethod
     def _read(cls, shape: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> Self:
-        """The model of a file with these values of ``fields``, and ``_arrays``. Raises ModelError."""
+        """Model from the values of ``fields`` and the arrays ``parts``. Raises ModelError."""
 
 
 class Parts:
-    """The arrays of a file but those of its feature map, whose weights are for ``columns`` columns."""
+    """Arrays of a file without those of its feature map; ``columns`` is the number of mapped columns."""
 
     def __init__(self, dtype: str, columns: int, arrays: Arrays) -> None:
         self.columns, self._dtype = columns, np.dtype(dtype)
         self._left = {name: array for name, array in arrays.items() if not name.startswith(OF_THE_MAP)}
 
     def take(self, name: str, *shape: int) -> AnyArray:
-        """The array of this name, in the machine's byte order. Raises ModelError unless it is there, has this shape
-        and is finite."""
+        """The array of this name and shape, in the machine's byte order. Raises ModelError if it is missing, has
+        another shape or type, or is not finite."""
         array = self._left.pop(name, None)
         if array is None:
             raise ModelError(f"expected the members {name}.npy …, found {', '.join(self._left) or 'none'}")
@@ -310,13 +323,13 @@ class Parts:
         if array.dtype != self._dtype or array.shape != shape:
             raise ModelError(f"expected {name} of {native} and shape {shape}, found {array.dtype} of {array.shape}")
         if not np.isfinite(array).all():
-            raise ModelError(f"a number of its {name} is not finite")
+            raise ModelError(f"a number in {name} is not finite")
         return np.ascontiguousarray(array, dtype=native)
 
     def require_none_left(self) -> None:
-        """Raises ModelError for arrays that are not the model's."""
+        """Raises ModelError for arrays that were not taken."""
         if self._left:
-            raise ModelError(f"expected the members of the model alone, found {', '.join(self._left)} too")
+            raise ModelError(f"expected the model's members only, found {', '.join(self._left)} too")
 
 
 class Ranker(Model):
@@ -333,12 +346,12 @@ class WeightedRanker(Ranker):
 
     Attributes
     ----------
-    coef
+    coef : ndarray
         (columns,) float64, or (H, columns).
-    intercepts
+    intercepts : ndarray
         (H,) float64.
     kind_of_set, what_of_set : ClassVar[str]
-        Of a set of such rankers, ``kind`` and ``what``.
+        ``kind`` and ``what`` of a set of such rankers.
     """
 
     __slots__ = ()
@@ -364,14 +377,14 @@ class WeightedRanker(Ranker):
         feature_map = Linear(self.width) if self.feature_map is None else self.feature_map
         parts = feature_map.parts()
         if parts is None:
-            raise ValueError(f"the feature map {feature_map.name} makes columns of all features at once")
+            raise ValueError(f"the feature map {feature_map.name} makes each column from all features at once")
         matrix = X if sp.issparse(X) else np.asarray(X)
         linear = self.linear_parts()[component]
         return Contributions(matrix, feature_map, parts, linear.coef, float(linear.intercept), unit_rows=self.unit_rows)
 
 
 def without_shape(content: JsonObject, fields: Iterable[str]) -> JsonDict:
-    """The content without the fields of the shape and the ``fields`` of a kind."""
+    """A file's header without the fields of its shape and the ``fields`` of its kind."""
     return {key: value for key, value in content.items() if key not in (*_SHAPE, *fields)}
 
 
@@ -383,7 +396,7 @@ def check_shape(X: Matrix, width: int) -> None:
 
 
 def norm_of(weights: NDArray[np.floating]) -> float:
-    """‖w‖ of an array of any shape, finite wherever float64 can hold it."""
+    """Euclidean norm of all entries, without overflow of the squares."""
     with np.errstate(over="ignore"):
         norm = float(np.linalg.norm(weights))
     if math.isfinite(norm):
@@ -393,7 +406,7 @@ def norm_of(weights: NDArray[np.floating]) -> float:
 
 
 def summary_of(*arrays: NDArray[np.floating]) -> JsonDict:
-    """Number of nonzero values in all arrays together, and their ``norm_of``, None if float64 cannot hold it."""
+    """Number of nonzero values in all arrays together, and their norm; None if it overflows."""
     numbers = np.concatenate([array.ravel() for array in arrays])
     norm = norm_of(numbers)
     return {"nonzero": int(np.count_nonzero(numbers)), "norm": norm if math.isfinite(norm) else None}

@@ -1,7 +1,7 @@
-"""Table columns as a model keeps them: the role of each column, and its conversion to features.
+"""Columns of a table in a model: the role of each column, and its conversion to features.
 
-A table has named columns (CSV, Parquet, Arrow). What is made of them is learned from the training rows once; the same
-is made of other rows, whose columns are found by name.
+The conversion is learned from the columns of the training file (CSV, Parquet, Arrow). Columns of other files are found
+by name and converted alike.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-#: What becomes of missing cells (``--missing``).
+#: Rules for missing cells (``--missing``).
 MISSING_RULES = ("median", "zero", "indicator", "refuse")
 
-#: The orders of year, month and day in which dates are written, and times of day alone; and one of each.
+#: Orders of year, month and day in written dates, and times of day, each with an example.
 EXAMPLES = {"ymd": "2024-03-31", "dmy": "31/03/2024", "mdy": "03/31/2024", "time": "17:05"}
 ORDERS = tuple(EXAMPLES)
 
-#: How numbers are written that are words in a file: with a point before the decimals, or a comma.
+#: Decimal separators of numbers that are words in a file.
 NUMBER_STYLES = ("point", "comma")
 
-#: Infrequent words of a category that are kept, at most: they are told from new ones.
+#: Maximum number of infrequent words of a category that are recorded, to distinguish them from new words.
 MOST_RARE = 10_000
 
-#: What the features of a category's missing cells, and of its infrequent words together, are called.
+#: Names of the features for missing cells, and for the infrequent words of a category together.
 IS_MISSING, IS_OTHER = "is missing", "is other"
 
 
 class ColumnKind(StrEnum):
     """Type of a column's cells."""
 
-    #: Numbers; true and false are 1 and 0.
+    #: Numbers; true is 1, false is 0.
     NUMBER = "number"
-    #: Words, each a feature of its own that is 1 in the rows that have it; numbers among them are words too.
+    #: Words, each with a feature that is 1 in its rows, else 0; numbers among them are words too.
     CATEGORY = "category"
     #: Dates, with or without a time of day.
     DATE = "date"
@@ -46,13 +46,13 @@ class DatePart(StrEnum):
     AGE = "age"
     #: Sine and cosine of the time of the year.
     YEAR = "year"
-    #: A feature a day of the week.
+    #: A feature for each day of the week.
     WEEKDAY = "weekday"
     #: Sine and cosine of the time of day.
     HOUR = "hour"
 
     def features(self) -> tuple[str, ...]:
-        """Names of the features, which follow the column's name."""
+        """Names of the features, to be appended to the column's name."""
         return {
             DatePart.AGE: ("days before the newest",),
             DatePart.YEAR: ("sine of the year", "cosine of the year"),
@@ -70,20 +70,19 @@ class Column:
 
     Attributes
     ----------
-    name : in the table
+    name : the column's name in the table
     kind : see ``ColumnKind``
-    fill : what stands for a missing number, or for the days of a missing date before the newest; None: a missing one is
-        refused
-    categories : the words with features, in alphabetical order, if the column is a category
-    other : of a category, whether another word has a feature, one for all of them
-    missing : True if a missing cell has a feature, behind the column's others
-    style : of numbers, how those are written that are words, one of ``NUMBER_STYLES``; "" where there were none
-    order : the order of day, month and year in dates, one of ``ORDERS``
-    newest : the newest training date, in days from the beginning of 1970
-    parts : the parts of dates that become features
-    rare : of a category, the words of training that share a feature, where they are at most ``MOST_RARE``
-    zoned : True if the dates name their zones
-    why : what decided the kind; "" in models of earlier versions
+    fill : value of a missing number, or of a missing date in days before the newest; None: missing cells are refused
+    categories : words of a category that have features, in alphabetical order
+    other : True if all other words of a category share a feature
+    missing : True if missing cells have a feature, after the column's others
+    style : decimal separator of numbers that are words, one of ``NUMBER_STYLES``; "" without such numbers
+    order : order of day, month and year in dates, one of ``ORDERS``
+    newest : the newest training date, in days since 1 January 1970
+    parts : parts of dates that become features
+    rare : training words of a category that share a feature, if they are at most ``MOST_RARE``
+    zoned : True if the dates have time zones
+    why : reason for the kind; "" in models of earlier versions
     """
 
     name: str
@@ -131,12 +130,12 @@ class Columns:
 
     Attributes
     ----------
-    features : the columns that become features, in the training file's order
-    label, qid, bag, cost, id : the names of the columns with these parts, where there are any
-    label_words : the labels where they are words: word k is the label k; of two the first is negative
-    missing : the rule, one of ``MISSING_RULES``
-    left_out : the other columns of the training file, of which the rows say nothing
-    why_left_out : the reason for each
+    features : columns that become features, in the order of the training file
+    label, qid, bag, cost, id : names of the columns with these roles; None without
+    label_words : labels that are words: word k is the label k, and of two words the first is negative
+    missing : rule for missing cells, one of ``MISSING_RULES``
+    left_out : other columns of the training file, which are not used
+    why_left_out : the reason for each of them
     """
 
     features: tuple[Column, ...] = ()
@@ -157,25 +156,20 @@ class Columns:
 
     @property
     def is_of_numbers(self) -> bool:
-        """True if each column is a number and one feature: rows without missing cells then need no encoding."""
+        """True if each column holds numbers and is one feature: rows without missing cells then need no encoding."""
         return all(column.kind is ColumnKind.NUMBER and column.width == 1 for column in self.features)
 
     def feature_names(self) -> tuple[str, ...]:
-        """(width,) what the features are called."""
+        """Names of the features, (width,)."""
         return tuple(name for column in self.features for name in column.features())
 
     def names(self) -> tuple[str, ...]:
-        """The columns that have a part: the features, and those beside them."""
+        """Names of all columns with a role, those of features first."""
         beside = (self.label, self.qid, self.bag, self.cost, self.id)
         return (*(column.name for column in self.features), *(name for name in beside if name is not None))
 
     def label_value(self, label: float | str) -> float:
-        """The number of a label: itself, or that of a word.
-
-        Raises
-        ------
-        ValueError : there is no such word; the message lists the known ones
-        """
+        """The number of a label, which may be a word. Raises ValueError for an unknown word."""
         if not self.label_words or not isinstance(label, str):
             return label_number(label)
         if label not in self.label_words:
@@ -183,26 +177,26 @@ class Columns:
         return float(self.label_words.index(label))
 
     def fault(self) -> str | None:
-        """Error in columns that no training produces, as "expected, found"; None if they are valid."""
+        """Error in columns that no training produces, as "…, found …"; None if they are valid."""
         if self.missing not in MISSING_RULES:
             return f"one of {', '.join(MISSING_RULES)} in 'features.columns.missing', found {self.missing!r}"
         for column in self.features:
             if (column.kind is ColumnKind.DATE) != bool(column.parts) or column.order not in ("", *ORDERS):
-                return "an order of year, month and day, and parts, of columns of dates alone"
+                return "an order of year, month and day, and parts, for columns of dates only"
             if column.style not in ("", *(NUMBER_STYLES if column.kind is ColumnKind.NUMBER else ())):
-                return "one of point, comma and nothing as the style of a column of numbers alone"
+                return "point, comma or nothing as style, for columns of numbers only"
             if column.parts and (not column.order or not math.isfinite(column.newest)):
-                return "of a column of dates how they are written, and the newest of training"
+                return "an order and a newest date for a column of dates"
         return None
 
     @classmethod
     def of_names(cls, names: tuple[str, ...]) -> Columns:
-        """Columns of features known only by name: numbers without missing values."""
+        """Columns of features of which only the names are known: numbers without missing values."""
         return cls(features=tuple(Column(name=name) for name in names), missing="refuse")
 
 
 def label_number(label: float | str) -> float:
-    """The number of a label where labels are no words. Raises ValueError for a word."""
+    """The number of a label that is no word, or that of true and false. Raises ValueError."""
     if not isinstance(label, str):
         return float(label)
     truth = {"true": 1.0, "false": 0.0}.get(label.lower())
@@ -213,14 +207,14 @@ def label_number(label: float | str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ForModel:
-    """The features of the model that rows are read for.
+    """Features of the model for which rows are read.
 
     Attributes
     ----------
-    columns : what it keeps of the table it was trained on; None: it was trained on something else
-    names : the features' names, where they have some
-    width : how many there are
-    label_words : what labels 0 and 1 are called
+    columns : columns of the table on which it was trained; None for other formats
+    names : names of the features, if they have names
+    width : number of features
+    label_words : names of the labels 0 and 1
     """
 
     columns: Columns | None
@@ -229,5 +223,5 @@ class ForModel:
     label_words: tuple[str, ...] = ()
 
 
-#: For a reader of labels alone.
+#: For reading labels only.
 NO_FEATURES = ForModel(Columns(), None, 0)

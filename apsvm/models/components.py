@@ -1,4 +1,4 @@
-"""Rankers of several components, of which the best component's score counts."""
+"""The ranker with several components: a row has the score of its best component."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ComponentRanker(WeightedRanker):
-    """score(x) = max over h of coef_h·φ(x) + intercepts_h, or of coef_h·φ(x)/‖φ(x)‖ + intercepts_h if rows are divided
-    by their length; the higher, the better.
+    """score(x) = max over h of coef_h·φ(x) + intercepts_h, or of coef_h·φ(x)/‖φ(x)‖ + intercepts_h if ``unit_rows``;
+    the higher, the better.
 
-    coef : (H, columns) float64, H at least 2; without a map, column j belongs to file index j, or j + 1 if not
-        ``zero_based``
+    coef : (H, columns) float64, H at least 2; columns as for ``LinearRanker``
     intercepts : (H,) float64
-    header : how, of what and how well it was made
-    feature_map : φ, of (width,) features; None: the features as they are
+    header : options, data and results of the training
+    feature_map : φ, a map of (width,) features; None: the identity
     """
 
     kind: ClassVar[str] = "components"
@@ -49,15 +48,15 @@ class ComponentRanker(WeightedRanker):
         return int(self.intercepts.size)
 
     def _of_each(self, X: Matrix, threads: int) -> NDArray[np.float64]:
-        """The score of each component: (n, H) float64, in one pass."""
+        """Scores of all components, (n, H) float64, in one pass."""
         return self.rows(X, threads=threads).scores_of_all(self.coef) + self.intercepts
 
     def _scores(self, X: Matrix, threads: int) -> NDArray[np.float64]:
         best: NDArray[np.float64] = self._of_each(X, threads).max(axis=1)
         return best
 
-    def leading(self, X: Matrix, *, threads: int = 1) -> NDArray[np.int64]:
-        best: NDArray[np.int64] = self._of_each(X, threads).argmax(axis=1)
+    def leading(self, X: Matrix) -> NDArray[np.int64]:
+        best: NDArray[np.int64] = self._of_each(X, 1).argmax(axis=1)
         return best
 
     def linear_parts(self) -> list[LinearRanker]:
@@ -80,7 +79,7 @@ class ComponentRanker(WeightedRanker):
 
 
 def components_in(shape: JsonObject) -> int:
-    """H, of a file. Raises ModelError."""
+    """H, from a file. Raises ModelError."""
     H: int = shape["components"]
     if H < 2:
         raise ModelError(f"expected at least 2 in 'components', found {H}")

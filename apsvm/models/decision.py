@@ -1,6 +1,6 @@
 """Decisions from a model's scores: a threshold, and probabilities.
 
-Both are chosen on rows held out (``apsvm.selection.thresholds``), and in the scale of the model's own scores.
+Both are chosen on held-out rows (``apsvm.selection.decision``) and refer to the model's own scores.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: How scores become probabilities (``Calibration.method``).
+#: Methods that turn scores into probabilities (``Calibration.method``).
 CALIBRATIONS = ("isotonic", "platt")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """Rows of a score above ``value`` are called positive.
+    """Rows with a score above ``value`` are called positive.
 
     Attributes
     ----------
-    value : in the scale of the model's scores, its constant included
-    rule : "f1", "fpr=0.01" … (``apsvm.metrics.thresholds``); "loss" where the loss itself is about scores above 0;
-        "class weights" where the rows called wrongly weigh least; "probability" where one half is
-    held_out : the rows it was chosen on, in words ("5 folds of rows"); None: the training rows
-    precision, recall, false_positive_rate : on the rows that it was chosen on, where that is known
-    called : the share of those rows that is called positive
+    value : a score, including the model's constant rule : "f1", "fpr=0.01" … (``apsvm.metrics.thresholds``); "loss":
+    the loss reads the sign of scores; "class weights":
+        the rows on the wrong side have the least weight; "probability": rows above have a probability above one half
+    held_out : the rows on which it was chosen, in words ("5 folds of rows"); None: the training rows
+    precision, recall, false_positive_rate : on the rows on which it was chosen, if known
+    called : share of those rows that is called positive
     """
 
     value: float
@@ -41,22 +41,22 @@ class Threshold:
 
 
 def line_of(threshold: Threshold | None) -> float:
-    """The score above which rows are called positive: 0 of a model without a threshold."""
+    """Score above which rows are called positive; 0 without a threshold."""
     return 0.0 if threshold is None else threshold.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """The probability that a row of a score is positive, non-decreasing in the score.
+    """Probability that a row with a given score is positive, non-decreasing in the score.
 
     Attributes
     ----------
     method : one of ``CALIBRATIONS``
-    slope, offset : Platt's method, p = 1 / (1 + exp(−(slope·score + offset)))
-    lower, upper : of Platt's, what p is clipped to: beyond the scores held out nothing was seen that speaks for more
-    scores, probabilities : isotonic regression, corners between which p is a straight line; constant beyond them
-    held_out : the rows it was fitted to, in words
-    rows, positives : the numbers of these rows
+    slope, offset : of Platt's method, p = 1 / (1 + exp(−(slope·score + offset)))
+    lower, upper : of Platt's method, the limits of p: held-out scores give no evidence beyond them
+    scores, probabilities : of isotonic regression, the corners of a piecewise linear p, constant outside them
+    held_out : the rows to which it was fitted, in words
+    rows, positives : number of these rows, and of positives among them
     """
 
     method: str
@@ -71,7 +71,7 @@ class Calibration:
     positives: int = 0
 
     def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(n,) float64 in [0, 1], of scores (n,) float64."""
+        """Probabilities (n,) float64 in [0, 1] for scores (n,) float64."""
         import numpy as np
 
         if self.method == "isotonic":
@@ -84,18 +84,18 @@ class Calibration:
         return result
 
     def fault(self) -> str | None:
-        """Error in a calibration that gives no probabilities, as "expected, found"; None if it is valid."""
+        """Error in a calibration that no training produces, as "…, found …"; None if it is valid."""
         scores, values = self.scores, self.probabilities
         if self.method not in CALIBRATIONS:
             return f"one of {', '.join(CALIBRATIONS)} in 'calibration.method', found {self.method!r}"
         if self.method == "platt" and (self.slope is None or self.offset is None):
-            return "'calibration.slope' and 'calibration.offset', which Platt's method has"
+            return "'calibration.slope' and 'calibration.offset' of Platt's method"
         if self.method == "isotonic" and not (0 < len(scores) == len(values)):
-            return "as many 'calibration.scores' as 'calibration.probabilities', and one at least"
+            return "as many 'calibration.scores' as 'calibration.probabilities', at least one"
         if not _ascends((0.0, self.lower, self.upper, 1.0)):
-            return "'calibration.lower' and 'calibration.upper' that do not fall, in [0, 1]"
+            return "non-decreasing 'calibration.lower' and 'calibration.upper' in [0, 1]"
         if not (_ascends(scores) and _ascends((0.0, *values, 1.0))):
-            return "'calibration.scores' and 'calibration.probabilities' that do not fall, in [0, 1]"
+            return "non-decreasing 'calibration.scores', and 'calibration.probabilities' in [0, 1]"
         return None
 
 

@@ -1,7 +1,7 @@
-"""Header of a model: its options, data and results. Typed, versioned, and written as JSON.
+"""Header of a model: options, data and results of its training, as typed and versioned JSON.
 
-The other modules read the fields of ``Header``; only this one knows the keys. A field of the wrong type, an unknown
-field and another schema are each a ``ModelError`` that names it.
+Other modules read the fields of ``Header``; only this one knows the keys. A field of the wrong type, an unknown field
+and another schema are each a ``ModelError`` that names it.
 """
 
 from __future__ import annotations
@@ -18,50 +18,49 @@ from apsvm.models.decision import Calibration as Calibration
 from apsvm.models.decision import Threshold as Threshold
 from apsvm.models.json import Json as Json
 
-#: The version of the layout that ``Header.to_json`` writes.
+#: Version of the layout of ``Header.to_json``.
 SCHEMA = 1
 
-#: The scalings that a model may have been trained with.
+#: Scalings of the columns in training.
 SCALES = ("none", "maxabs", "standard", "l2")
 
-#: What a bag's rows may be pooled by, feature by feature.
+#: Functions that pool the rows of a bag, feature by feature.
 POOLS = ("min", "mean", "max")
 
 
 class LabelKind(StrEnum):
     """Rule by which labels make rows relevant."""
 
-    #: +1 against -1, or +1 against 0.
+    #: +1 against −1, or +1 against 0.
     BINARY = "binary"
     #: One label, ``positive``, against all others.
     ONE_LABEL = "one-label"
-    #: Labels from ``relevant_from`` on against all others.
+    #: Labels of at least ``relevant_from`` against all others.
     THRESHOLD = "threshold"
-    #: Grades with gains: those above 0 are relevant, those below count as 0.
+    #: Grades with gains: those above 0 are relevant, negative ones count as 0.
     GRADES = "grades"
-    #: Only the order of labels counts; those above ``relevant_above`` (or from ``relevant_from`` on) are relevant.
+    #: Labels of which only the order counts; those above ``relevant_above``, or from ``relevant_from`` on, are
+    #: relevant.
     ORDER = "order"
-    #: Each label in turn against all others; a row may have several, or none.
+    #: Each label against all others, one after the other; a row may have several labels, or none.
     CLASSES = "classes"
-    #: Labels are not looked at.
+    #: Labels are ignored.
     NONE = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """Meaning of the training rows' labels, so that other rows are interpreted alike (``apsvm.data.labels``).
+    """Meaning of the training labels, by which labels of other rows are read (``apsvm.data.labels``).
 
     Attributes
     ----------
-    kind : see ``LabelKind``
-    positive : the positive label, where one label is
-    negative : the other labels of the training rows, at most a hundred
-    relevant_from : the lowest relevant label, where it was named
-    relevant_above : of ``ORDER`` the lowest label of the training rows, above which rows are relevant; of ``THRESHOLD``
-        the label above which they are, where no lowest relevant one was named
-    cuts : of ``ORDER``, where real targets were cut into classes, ascending; class 1 lies below the first
+    kind : see ``LabelKind`` positive : the positive label, if there is a single one negative : the other labels of the
+    training rows, at most a hundred relevant_from : the lowest relevant label, if the user named one relevant_above :
+    rows with higher labels are relevant: for ``ORDER`` the lowest training label, for ``THRESHOLD`` the
+        default if no lowest relevant label was named
+    cuts : for ``ORDER``, the ascending values that divide real targets into classes; class 1 is below the first
     several : True if a row may have several labels, or none
-    names : the two classes' names, negative and positive, where they are no numbers
+    names : names of the negative and the positive class, if they are not numbers
     """
 
     kind: LabelKind = LabelKind.BINARY
@@ -80,15 +79,15 @@ class Features:
 
     Attributes
     ----------
-    zero_based : True if the training file counted features from 0
-    map : the feature map between the columns and the scaling; its arrays are in the model
-    scale : of the mapped columns: "none", "maxabs", "standard" (both are in the weights already) or "l2", by which rows
-        are divided by their Euclidean length before they are scored
-    bias : the value of the constant feature in training; None: there was none
-    names : the columns' names, where they had any
-    pool : how the rows of a bag are pooled, some of ``POOLS``, before all else: each of them gives a column of every
-        feature of the file; None: rows are taken one by one
-    columns : how the columns of a table become the features, where the training file was one
+    zero_based : True if the training file counted features from 0 map : name of the feature map, which comes before the
+    scaling; its arrays are in the model scale : scaling of the mapped columns, one of ``SCALES``. The weights include
+    "maxabs" and "standard"; with "l2" rows
+        are divided by their Euclidean length before scoring
+    bias : value of the constant feature in training; None without
+    names : names of the columns, if they had names
+    pool : functions of ``POOLS`` that first pool the rows of a bag, each giving a column for every feature of the file;
+        None: rows are not pooled
+    columns : conversion of the columns of a table to features, if the training file was a table
     """
 
     zero_based: bool = False
@@ -101,11 +100,11 @@ class Features:
 
     @property
     def columns_of_feature(self) -> int:
-        """Number of columns that a feature of the file has before it is mapped."""
+        """Number of columns for each feature of the file, before they are mapped."""
         return 1 if self.pool is None else len(self.pool)
 
     def check(self) -> None:
-        """Raises ModelError for what no training makes."""
+        """Raises ModelError for values that no training produces."""
         if self.scale not in SCALES:
             raise ModelError(f"expected one of {', '.join(SCALES)} in 'features.scale', found {self.scale!r}")
         pool, columns = self.pool, self.columns
@@ -117,7 +116,7 @@ class Features:
         if wrong is not None:
             raise ModelError(f"expected {wrong}")
         if self.names != columns.feature_names():
-            raise ModelError("expected the names that the columns' features have in 'features.names'")
+            raise ModelError("expected the names of the columns' features in 'features.names'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,14 +125,15 @@ class Bounds:
 
     Attributes
     ----------
-    gap, tolerance : primal − dual, and the tolerance, ε·C
+    primal, dual : objective at w, and a lower bound of the optimum
+    gap, tolerance : primal − dual, and the requested gap, ε·C
     bound : "hinge", or "tight": then the bounds are those of the convex majorant at the stationary point
-    exact : False where the problem solved only approximates the loss's (oracle "appx")
+    exact : False if the solved problem only approximates that of the loss (oracle "appx")
     hinge_objective : for the tight bound, the hinge's optimum, where the descent began
-    stationary : the bounds are those of a convex majorant of the objective that touches it at w: training on bags and
-        the tight bound end at such a point, which need not be the optimum
-    loss : whose problem it is, where that is not the model's own loss
-    layer : of a network, from 1: they are those of the last convex problem, in this layer's weights, the others held
+    stationary : True if the bounds are those of a convex majorant that touches the objective at w. Training on bags and
+        the tight bound end at such a stationary point, which need not be the optimum
+    loss : loss of the problem, if it is not the model's own
+    layer : layer of a network, from 1, whose weights the last convex problem optimised with the others fixed
     """
 
     primal: float
@@ -155,7 +155,15 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gradient:
-    """The evidence of a smooth convex training: the objective, its gradient's largest entry, and the tolerance."""
+    """Result of a smooth convex training.
+
+    Attributes
+    ----------
+    value : the objective at w
+    gradient_norm : largest absolute entry of its gradient
+    target : tolerance of ``gradient_norm``
+    evaluations : number of evaluations of the objective
+    """
 
     value: float
     gradient_norm: float
@@ -165,7 +173,7 @@ class Gradient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """The rows that an epoch was chosen by: their file and its SHA-256, the metric and its value there."""
+    """Rows by which an epoch was chosen: their file with its SHA-256, the metric and its value."""
 
     file: str
     sha256: str
@@ -175,7 +183,8 @@ class Validation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Epochs:
-    """A stochastic training: how many epochs ran, which one was kept (from 1), what its draws showed of the loss."""
+    """A stochastic training: the number of epochs, the one that was kept (from 1), and its loss estimated from
+    draws."""
 
     count: int
     best: int
@@ -185,8 +194,15 @@ class Epochs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Data:
-    """The training rows: the base name of their file and the SHA-256 of its bytes, counts of rows and positives, of
-    queries trained on and of those without anything to rank, and what else the family counted, by name."""
+    """Training rows.
+
+    Attributes
+    ----------
+    file, sha256 : base name of their file, and the SHA-256 of its bytes
+    rows, positives : number of rows, and of positives among them
+    queries, queries_skipped : number of queries, and of those without anything to rank
+    counts : further counts of the family, by name
+    """
 
     file: str = ""
     sha256: str = ""
@@ -199,7 +215,7 @@ class Data:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedClass:
-    """A class that has no ranker, and why."""
+    """A class without a ranker, and the reason."""
 
     label: float
     reason: str
@@ -207,8 +223,14 @@ class SkippedClass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One of the rankers that an average is of (``apsvm.models.averages``): the fields of its own header that are not
-    those of the average's, its constant, and what its scores are divided by, above 0."""
+    """A ranker in an average (``apsvm.models.averages``).
+
+    Attributes
+    ----------
+    header : fields of its header that differ from the average's
+    intercept : its constant
+    divisor : divisor of its scores, above 0
+    """
 
     header: Mapping[str, Json]
     intercept: float
@@ -221,14 +243,15 @@ class TrainingResult:
 
     Attributes
     ----------
-    metric : what the loss is the shortfall of, as ``apsvm eval`` names it
-    state, as_asked : why the training stopped, and whether that is an end as requested
-    iterations : of all stages, where the family counts them
-    C : the weight of the risk, where there is one
-    certificate, gradient, epochs : the evidence, of which a family has at most one
-    details : what else the family says
-    threshold : where rows begin to be called positive
-    data : the rows; of an outcome what the training counted
+    metric : metric whose shortfall is the loss, as ``apsvm eval`` names it
+    state : reason why the training stopped
+    as_asked : True if it stopped as requested
+    iterations : number of iterations of all stages, if the family counts them
+    C : weight of the risk, if there is one
+    certificate, gradient, epochs : result of the optimisation; a family has at most one of them
+    details : other values of the family, by name
+    threshold : score above which rows are called positive
+    data : the training rows
     """
 
     metric: str | None = None
@@ -254,15 +277,19 @@ class Header(TrainingResult):
 
     Attributes
     ----------
-    family : the trainer's (``apsvm.trainers.TRAINERS``)
-    loss : as ``--loss`` names it
-    settings : the family's own options
-    calibration : how likely rows are positive
-    latent : it was trained on bags, each by its best row, and ranks bags by theirs
-    cautions : sentences on what the ranker is not good for
-    selection : how its settings were chosen (``apsvm cv``), if they were
-    classes_skipped : of a set of rankers
-    members : of a linear ranker that is an average: one for each of the maps in ``features.map``
+    family : name of the trainer (``apsvm.trainers.TRAINERS``)
+    loss : name of the loss, as for ``--loss``
+    labels, features : meaning of labels, and conversion of columns to features
+    settings : the trainer's settings
+    seed : seed of the training
+    calibration : probability that a row is positive
+    latent : True if it was trained on bags by their best rows, and ranks bags
+    cautions : warnings about the ranker, in sentences
+    selection : how ``apsvm cv`` chose the settings; None if it did not
+    classes_skipped : classes without a ranker, of a set of rankers
+    members : members of an average, one for each map in ``features.map``
+    estimator : name of the estimator, if one was trained
+    versions : versions of the packages in use, by name
     """
 
     family: str = ""
@@ -287,13 +314,13 @@ class Header(TrainingResult):
             raise ModelError(f"expected {wrong}")
 
     def shown_label(self, label: float) -> str:
-        """A label as the training file had it: a word of a table, or its number."""
+        """A label as in the training file: a word of a table, or a number."""
         words = () if self.features.columns is None else self.features.columns.label_words
         is_word = label.is_integer() and 0 <= label < len(words)
         return words[int(label)] if is_word else repr(float(label)).removesuffix(".0")
 
     def label_number(self, label: float | str) -> float | None:
-        """The number of a label as a user writes it; None where training knew none such."""
+        """Number of a label as a user writes it; None if the training rows had no such label."""
         try:
             columns = self.features.columns
             return label_number(label) if columns is None else columns.label_value(label)
@@ -301,24 +328,24 @@ class Header(TrainingResult):
             return None
 
     def to_json(self) -> dict[str, Json]:
-        """JSON values, the schema among them; ``from_json`` gives an equal header."""
+        """JSON values with the schema; ``from_json`` gives an equal header."""
         return {"schema": SCHEMA, **header_json.fields_of(self)}
 
     @classmethod
     def from_json(cls, value: object) -> Header:
-        """The header that ``to_json`` wrote. Raises ModelError."""
+        """Header from the output of ``to_json``. Raises ModelError."""
         if not isinstance(value, Mapping):
             raise ModelError("it is not a JSON object")
         schema = value.get("schema")
         content = {key: item for key, item in value.items() if key != "schema"}
-        if isinstance(content.get("data"), Mapping):  # some files also say how the training rows were spread
+        if isinstance(content.get("data"), Mapping):  # a field of older files
             content["data"] = {key: item for key, item in content["data"].items() if key != "spread"}
         if type(schema) is not int or schema != SCHEMA:
             raise ModelError(f"expected schema {SCHEMA}, found {schema!r}: it was written by another version of apsvm")
         return header_json.decoded(cls, content)
 
     def difference(self, whole: Header) -> dict[str, Json]:
-        """The fields that are not those of ``whole``, as JSON values; ``from_difference`` gives an equal header."""
+        """Fields that differ from those of ``whole``, as JSON values; ``from_difference`` gives an equal header."""
         return header_json.difference(self, whole)
 
     @classmethod
@@ -328,7 +355,7 @@ class Header(TrainingResult):
 
 
 def parse_pool(text: str) -> tuple[str, ...]:
-    """The names in a list such as ``min,mean,max``. Raises ValueError for one that is none of POOLS, or given twice."""
+    """Names in a list such as ``min,mean,max``. Raises ValueError for a name outside ``POOLS`` or a repeated one."""
     names = tuple(word.strip().lower() for word in text.split(","))
     if not set(names) <= set(POOLS) or len(set(names)) < len(names):
         raise ValueError(f"expected some of {', '.join(POOLS)}, with commas between them, found {text!r}")

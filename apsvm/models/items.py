@@ -1,4 +1,4 @@
-"""The items that a user may like next: ``ItemFactors`` scores them, ``ItemRanker`` is the model."""
+"""Scores of items for users: ``ItemFactors`` computes them, ``ItemRanker`` is the model."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ItemFactors:
-    """Scores of items for users who are known by the items they like (WSABIE's two embeddings, of items both):
+    """Scores of items for users by the items that they like (WSABIE with two embeddings of the items):
 
         score(y) = bias_y + output_y · h,      h = mean of input_i over the liked items i other than y
 
-    A user need not have been seen in training. A user is a row; its liked items are its columns of positive value, its
-    disliked ones those of negative value.
+    A user is a row, which training need not have seen: columns with positive values are liked items, columns with
+    negative values disliked ones.
 
     Attributes
     ----------
@@ -42,13 +42,13 @@ class ItemFactors:
     bias: NDArray[np.float32]
 
     def score(self, X: Matrix) -> NDArray[np.float32]:
-        """The score of every item for each row of X, (n, items) CSR or dense: (n, items) float32. Those of liked and
-        of disliked items are −inf: they are known.
+        """Scores of all items for each row of X, (n, items) CSR or dense: (n, items) float32, −inf for liked and
+        disliked items.
 
         Raises
         ------
         ScoreError
-            A score is no finite number.
+            A score is not finite.
         ValueError
             X is not (n, items).
         """
@@ -66,10 +66,10 @@ class ItemFactors:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ItemRanker(Model):
-    """The items that a user may like next; row j of the factors belongs to file index j, or j + 1 if not
-    ``zero_based``.
+    """Ranks items for users. Row j of the factors is the item with index j in the file, or j + 1 if not ``zero_based``.
 
-    factors : of the items; header : how, of what and how well it was made
+    factors : the embeddings of the items
+    header : options, data and results of the training
     """
 
     kind: ClassVar[str] = "item-factors"
@@ -90,12 +90,12 @@ class ItemRanker(Model):
         """``ItemFactors.score``."""
         return self._scores(X, threads)
 
-    def _scores(self, X: Matrix, threads: int) -> NDArray[np.float32]:  # it knows none
+    def _scores(self, X: Matrix, threads: int) -> NDArray[np.float32]:
         return self.factors.score(X)
 
     def top(self, X: Matrix, k: int) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        """For each row of X, (n, width): its up to k best items, known ones left out, best first, equal scores in the
-        items' order, and their scores. Works through the rows in blocks; ValueError as ``score``."""
+        """For each row of X, (n, width): at most k items with the highest scores, best first and equal ones in their
+        order, and these scores; without liked and disliked items. Raises as ``score``."""
         check_shape(X, self.width)
         best = []
         block = max(1, 4_000_000 // max(1, self.width))

@@ -1,6 +1,6 @@
-"""Dataclasses as JSON and back, for ``models.header``: what the annotation of a field says is what its value must be.
+"""Dataclasses as JSON and back, for ``models.header``; values are checked against the annotations of the fields.
 
-A value of the wrong type, an unknown field or a missing one is a ``ModelError`` that names the field by its path.
+A value of the wrong type, an unknown field and a missing one are each a ``ModelError`` that names the field's path.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ T = TypeVar("T", bound="DataclassInstance")
 
 
 def fields_of(one: DataclassInstance) -> dict[str, Json]:
-    """The fields of a dataclass by name, as JSON values."""
+    """Fields of a dataclass by name, as JSON values."""
     return {name: _encoded(getattr(one, name)) for name in _annotations(type(one))}
 
 
 def difference(one: DataclassInstance, other: DataclassInstance) -> dict[str, Json]:
-    """Field by field, also inside the fields that are dataclasses; a mapping is taken as a whole."""
+    """Fields of ``one`` that differ from those of ``other``, recursively in dataclasses; mappings are compared
+    whole."""
     different: dict[str, Json] = {}
     for name in _annotations(type(one)):
         mine, theirs = getattr(one, name), getattr(other, name)
@@ -43,7 +44,7 @@ def difference(one: DataclassInstance, other: DataclassInstance) -> dict[str, Js
 
 
 def completed(value: Mapping[str, object], whole: DataclassInstance) -> dict[str, object]:
-    """``value`` with the fields of the dataclass ``whole`` that it lacks."""
+    """``value`` with its missing fields from the dataclass ``whole``."""
     result = dict(value)
     for name in _annotations(type(whole)):
         theirs, mine = getattr(whole, name), value.get(name)
@@ -55,7 +56,7 @@ def completed(value: Mapping[str, object], whole: DataclassInstance) -> dict[str
 
 
 def _same(a: Json, b: Json) -> bool:
-    """True if two JSON values are written alike: 1, 1.0 and true are equal in Python only."""
+    """True if two JSON values have the same text; 1, 1.0 and true do not, though equal in Python."""
     return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
 
 
@@ -71,7 +72,7 @@ def _encoded(value: object) -> Json:
     if isinstance(value, tuple | list):
         return [_encoded(item) for item in value]
     if isinstance(value, str):
-        return str(value)  # a plain one, of an enumeration's member
+        return str(value)  # also of members of enumerations
     if value is None or isinstance(value, bool | int | float):
         return value
     raise TypeError(f"expected a JSON value in a header, found {_short(value)}")
@@ -79,13 +80,13 @@ def _encoded(value: object) -> Json:
 
 @functools.cache
 def _annotations(kind: type[DataclassInstance]) -> dict[str, object]:
-    """The annotations of a dataclass's fields, by name."""
-    hints = typing.get_type_hints(kind, localns={"Json": object})  # an alias of itself, which is never looked into
+    """Annotations of a dataclass's fields, by name."""
+    hints = typing.get_type_hints(kind, localns={"Json": object})  # a recursive alias, which is not checked
     return {one.name: hints[one.name] for one in dataclasses.fields(kind)}
 
 
 def decoded(kind: type[T], value: object, where: str = "") -> T:
-    """``value``, a JSON object, as an object of the dataclass ``kind``; ``where``: its path. Raises ModelError."""
+    """Dataclass ``kind`` from ``value``, a JSON object at the path ``where``. Raises ModelError."""
     if not isinstance(value, Mapping):
         raise _misfit("an object", where, value)
     annotations, prefix = _annotations(kind), f"{where}." if where else ""
@@ -99,7 +100,7 @@ def decoded(kind: type[T], value: object, where: str = "") -> T:
 
 
 def checked(kind: typing.Any, value: object, where: str) -> object:
-    """``value`` as the annotation ``kind`` wants it; ``where``: its path. Raises ModelError."""
+    """``value``, at the path ``where``, as the type of the annotation ``kind``. Raises ModelError."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
         (some,) = [one for one in arguments if one is not types.NoneType]
@@ -128,16 +129,16 @@ def _misfit(expected: str, where: str, value: object) -> ModelError:
 
 
 def is_finite_number(value: object) -> TypeGuard[int | float]:
-    """True if a JSON value is a number that float64 can hold."""
+    """True if a JSON value is a number in the range of float64."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:
         return math.isfinite(value)
-    except OverflowError:  # of an integer
+    except OverflowError:  # a large integer
         return False
 
 
-#: What JSON values of plain types are, and whether one is.
+#: For each plain type, its name in messages and a test of JSON values.
 _PLAIN: Mapping[type, tuple[str, Callable[[object], bool]]] = {
     float: ("a finite number", is_finite_number),
     int: ("a whole number", lambda value: isinstance(value, int) and not isinstance(value, bool)),

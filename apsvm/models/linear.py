@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 class LinearRanker(WeightedRanker):
     """score(x) = coef·φ(x) + intercept, or coef·φ(x)/‖φ(x)‖ + intercept if ``unit_rows``; the higher, the better.
 
-    coef : (columns,) float64; without a map, column j belongs to file index j, or j + 1 if not ``zero_based``
-    intercept : float, the constant; it moves every score alike, so no ranking depends on it
-    header : how, of what and how well it was made
-    feature_map : φ, of (width,) features; None: the features as they are
+    coef : (columns,) float64; without a map, column j is the feature with index j in the file, or j + 1 if not
+        ``zero_based``
+    intercept : float, the constant; it shifts all scores, so no ranking depends on it
+    header : options, data and results of the training
+    feature_map : φ, a map of (width,) features; None: the identity
     """
 
     kind: ClassVar[str] = "linear"
@@ -41,7 +42,7 @@ class LinearRanker(WeightedRanker):
 
     @property
     def intercepts(self) -> NDArray[np.float64]:
-        """(1,) float64: the constant."""
+        """(1,) float64, the constant."""
         return np.array([self.intercept])
 
     def _scores(self, X: Matrix, threads: int) -> NDArray[np.float64]:

@@ -1,5 +1,5 @@
-"""The feature map of a model in its file: arrays beside the weights, ``map.NAME.npy``, and in the header its name
-(``features.map``), the number of features (``width``) and that of columns (``columns``)."""
+"""The feature map in a model's file: its arrays are the members ``map.NAME.npy``; the header has its name
+(``features.map``) and the numbers of features (``width``) and columns (``columns``)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
     from apsvm.data.features.base import FeatureMap
 
-#: What the names of these members begin with.
+#: Prefix of the names of these members.
 OF_THE_MAP = "map."
 
 
 def arrays_of_map(feature_map: FeatureMap | None) -> dict[str, AnyArray]:
-    """The arrays as a file has them, little-endian, by the members' names."""
+    """Arrays of a map by the names of their members, little-endian."""
     arrays = {} if feature_map is None else feature_map.arrays()
     return {
         OF_THE_MAP + name: array.astype(array.dtype.newbyteorder("<"), copy=False) for name, array in arrays.items()
@@ -30,7 +30,7 @@ def arrays_of_map(feature_map: FeatureMap | None) -> dict[str, AnyArray]:
 
 
 def map_in(content: JsonObject, width: int, header: Header, arrays: Mapping[str, AnyArray]) -> FeatureMap | None:
-    """The feature map that a file's arrays make; None where the features are as they are. Raises ModelError."""
+    """The feature map in the arrays of a file; None without a map. Raises ModelError."""
     name = header.features.map
     if width < 0 or width % header.features.columns_of_feature:
         raise ModelError(f"its header's 'width' is {width}")

@@ -2,7 +2,7 @@
 
     score(x) = h_L,     h_1 = W_1 φ(x) + b_1,     h_l = W_l max(0, h_{l−1}) + b_l,     h_L one number
 
-Arrays and a header, as every model: no framework is needed to predict.
+Prediction needs NumPy only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
     from apsvm.data.features.base import FeatureMap
 
-#: This many numbers of a layer are held at once when rows are scored.
+#: Maximum number of outputs of a layer in memory at once.
 NUMBERS_OF_A_BLOCK = 1 << 22
 
 
@@ -39,12 +39,12 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Net:
-    """Dense layers, rectified linear units between them, one score at the end; with one layer it is linear.
+    """Dense layers with rectified linear units between them and one output; a single layer is linear.
 
     Attributes
     ----------
     layers : tuple[Layer, ...]
-        Each of as many inputs as the one before has outputs; the last has one output.
+        Each has as many inputs as the previous one has outputs; the last has one output.
     """
 
     layers: tuple[Layer, ...]
@@ -60,8 +60,8 @@ class Net:
         return [layer.bias.size for layer in self.layers]
 
     def scores(self, rows: Rows) -> NDArray[np.float64]:
-        """Scores (m,) float64 of the rows, ignoring their constant feature if there is one. A row's score depends
-        neither on the other rows nor on the number of threads."""
+        """Scores (m,) float64 of the rows, without their constant feature. A row's score does not depend on the other
+        rows or on the number of threads."""
         block = max(1, NUMBERS_OF_A_BLOCK // max(self.units))
         starts = range(0, len(rows), block)
         parts = [self._scores(rows.select(np.arange(at, min(at + block, len(rows))))) for at in starts]
@@ -77,8 +77,8 @@ class Net:
         return outputs[:, 0]
 
     def behind(self, scaling: Scaling) -> Net:
-        """The net of rows as they are that scores them as this one does rows that were scaled so; a scaling to unit
-        length stays outside."""
+        """A net for unscaled rows that gives the scores of this one on scaled rows. Scaling to unit length is not
+        included."""
         first, *others = self.layers
         weights = first.weights.copy() if scaling.divisors is None else first.weights / scaling.divisors
         bias = first.bias.copy() if scaling.centre is None else first.bias - weights @ scaling.centre
@@ -87,16 +87,16 @@ class Net:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NetRanker(Ranker):
-    """A net over the features, or over what a map makes of them; the higher the score, the better.
+    """A net on the features, or on their map; the higher the score, the better.
 
     Attributes
     ----------
     net : Net
-        Net of (columns,) inputs.
+        Has (columns,) inputs.
     header : Header
         Options, data and results of the training.
     feature_map : FeatureMap, optional
-        Φ, of (width,) features; None: the features as they are.
+        φ, a map of (width,) features; None: the identity.
     """
 
     kind: ClassVar[str] = "net"
@@ -121,7 +121,7 @@ class NetRanker(Ranker):
         return {"units": self.net.units}
 
     def _arrays(self) -> dict[str, AnyArray]:
-        """weights1, bias1, weights2 …"""
+        """Arrays named weights1, bias1, weights2 …"""
         return {
             f"{name}{number}": array
             for number, layer in enumerate(self.net.layers, start=1)

@@ -1,6 +1,6 @@
-"""Reading the file of a model of any kind: ``load_any_model``.
+"""Reading model files of any kind: ``load_any_model``.
 
-The header of a file says in ``kind`` which of ``KINDS`` it is; without one it is a linear ranker.
+The field ``kind`` of a file's header is a key of ``KINDS``; without it the model is a linear ranker.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from apsvm.models.linear import LinearRanker
 from apsvm.models.net import NetRanker
 from apsvm.models.sets import RANKERS_OF_SETS, RankerSet
 
-#: The kinds of models, by their names in files.
+#: Kinds of models, by their names in files.
 KINDS: dict[str, type[Model]] = {
     **{kind.kind: kind for kind in (LinearRanker, ItemRanker, ComponentRanker, NetRanker)},
     **dict.fromkeys(RANKERS_OF_SETS, RankerSet),
@@ -26,14 +26,19 @@ KINDS: dict[str, type[Model]] = {
 
 
 def load_model(path: str | os.PathLike[str]) -> LinearRanker:
-    """Reads a linear ranker (``-``: from standard input); never executes code.
+    """Read a linear ranker. Reading never executes code.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file; ``-`` is standard input.
 
     Raises
     ------
     OSError
         The file cannot be read.
     ModelError
-        It is not a whole, undamaged model of a schema this version knows, or it is another kind of model.
+        The file is damaged, no model, a model of another version's schema, or a model of another kind.
     """
     model = load_any_model(path)
     if not isinstance(model, LinearRanker):
@@ -42,7 +47,7 @@ def load_model(path: str | os.PathLike[str]) -> LinearRanker:
 
 
 def load_any_model(path: str | os.PathLike[str]) -> Model:
-    """``load_model`` for a model of any kind."""
+    """``load_model`` for models of any kind."""
     name = _shown(path)
     with nullcontext(standard_input()) if os.fspath(path) == "-" else open(path, "rb") as stream:
         start = stream.read(len(MAGIC))
@@ -57,7 +62,7 @@ def load_any_model(path: str | os.PathLike[str]) -> Model:
 
 
 def is_model_file(path: str | os.PathLike[str]) -> bool:
-    """True if the file begins as model files do; it may be damaged. Raises OSError."""
+    """True if the file begins like a model file; it may still be damaged. Raises OSError."""
     with open(path, "rb") as stream:
         return stream.read(len(MAGIC)) == MAGIC
 
@@ -72,13 +77,13 @@ def _parse(content: bytes) -> Model:
     model = _kind_of(header).from_parts(header, arrays)
     if model.header.members:
         if not isinstance(model, LinearRanker):
-            raise ModelError(f"its header has 'members', and {model.what} is no average of others")
+            raise ModelError(f"its header has 'members', and {model.what} cannot be an average")
         members_of(model)
     return model
 
 
 def _kind_of(content: object) -> type[Model]:
-    """The class of the model that a header names. Raises ModelError."""
+    """Class of the model that a header names. Raises ModelError."""
     if not isinstance(content, dict):
         raise ModelError("its header is not a JSON object")
     kind = content.get("kind", LinearRanker.kind)

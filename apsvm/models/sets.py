@@ -1,4 +1,4 @@
-"""``RankerSet``: rankers of one kind, one a class (``--one-vs-rest``)."""
+"""``RankerSet``: a ranker for each class (``--one-vs-rest``)."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
     from apsvm.data.features.base import FeatureMap
 
-#: By what a file's header calls the set.
+#: Kind of the rankers, by the kind of their set in a file's header.
 RANKERS_OF_SETS: dict[str, type[WeightedRanker]] = {kind.kind_of_set: kind for kind in (LinearRanker, ComponentRanker)}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RankerSet(Model):
-    """Rankers of one kind, feature map and number of components, one a class against the rest.
+    """Rankers of one class each against the rest, with one kind, feature map and number of components.
 
-    each : (k,) of labels that increase
-    header : what holds for the whole; what it has in its mappings all rankers' headers have
+    each : (k,) rankers, ascending by label
+    header : common properties of the rankers
     """
 
     has_classes: ClassVar[bool] = True
@@ -60,7 +60,7 @@ class RankerSet(Model):
 
     @property
     def components(self) -> int:
-        """H."""
+        """H, the number of components of each ranker."""
         return self.each[0].components
 
     @property
@@ -73,7 +73,7 @@ class RankerSet(Model):
 
     @property
     def classes(self) -> NDArray[np.float64]:
-        """(k,) float64, increasing: the label of each ranker."""
+        """(k,) float64, ascending: the label of each ranker."""
         return np.array([header.labels.positive for header in self.headers], dtype=np.float64)
 
     def rankers(self) -> Sequence[WeightedRanker]:
@@ -94,7 +94,7 @@ class RankerSet(Model):
         return replace(self, each=each)
 
     def _scores(self, X: Matrix, threads: int) -> NDArray[np.float64]:
-        """Scores by class; column j equals ``ranker(classes[j]).score(X)`` to the last bit."""
+        """Scores (n, k) by class; column j equals ``ranker(classes[j]).score(X)`` to the last bit."""
         rows, intercepts = self.rows(X, threads=threads), self.intercepts
         scores = rows.scores_of_all(self.coef.reshape(intercepts.size, -1)).reshape(-1, *intercepts.shape) + intercepts
         best: NDArray[np.float64] = scores.max(axis=2)
@@ -104,8 +104,8 @@ class RankerSet(Model):
         return {"classes": [{**ranker.header.to_json(), **ranker.summary()} for ranker in self.each]}
 
     def _fields(self) -> JsonDict:
-        """Fields of the classes that differ from the whole. A single constant of a class is stored here, several in an
-        array."""
+        """Fields of each class's header that differ from the common one. A single constant is stored here, several in
+        an array."""
         shared = _shared_by_classes(self.header)
         classes: list[JsonDict] = [header.difference(shared) for header in self.headers]
         if self.components > 1:
@@ -128,7 +128,7 @@ class RankerSet(Model):
         headers = [Header.from_difference(without_shape(one, kind.fields), shared) for one in classes]
         labels = np.array([header.labels.positive for header in headers], dtype=np.float64)
         if not labels.size or not (np.isfinite(labels).all() and (labels[1:] > labels[:-1]).all()):
-            raise ModelError("its classes are not finite labels that increase")
+            raise ModelError("its classes are not finite labels in ascending order")
         if kind is LinearRanker:
             coef = parts.take("coef", len(classes), parts.columns)
             intercepts: Any = [checked(float, one.get("intercept"), "classes.intercept") for one in classes]
@@ -139,5 +139,5 @@ class RankerSet(Model):
 
 
 def _shared_by_classes(whole: Header) -> Header:
-    """Header that class headers are compared with: without skipped classes."""
+    """Header with which class headers are compared: the common one, without skipped classes."""
     return replace(whole, classes_skipped=())

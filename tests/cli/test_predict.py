@@ -66,7 +66,7 @@ def test_a_score_that_is_no_finite_number_is_refused(command, run, tmp_path):
     done = run(*command.split(), cwd=tmp_path, code=65)
     assert done.stdout == ""
     assert done.stderr.endswith(
-        "error: rows: row 2: its score is no finite number: its values or the weights are too large\n"
+        "error: rows: row 2: its score is not finite: its values or the weights are too large\n"
     )
 
 

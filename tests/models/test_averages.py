@@ -99,7 +99,7 @@ def test_files_that_say_what_cannot_be(members, tmp_path):
         load_model(tmp_path / "m")
     components = ComponentRanker(np.ones((2, 3)), np.zeros(2), replace(header, features=Features()))
     components.save(tmp_path / "m")
-    with pytest.raises(ModelError, match=r"has 'members', and a ranker of several components .* is no average"):
+    with pytest.raises(ModelError, match=r"has 'members', and a ranker of several components .* cannot be an average"):
         load_any_model(tmp_path / "m")
 
 
