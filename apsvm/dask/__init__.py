@@ -1,4 +1,4 @@
-"""Training on a dask cluster (the extra ``apsvm[dask]``).
+"""Training on a dask cluster (extra ``apsvm[dask]``).
 
     from dask.distributed import Client
     from apsvm.dask import DaskAPSVMClassifier

@@ -1,4 +1,4 @@
-"""Collections of dask, arrays, data frames or lists of delayed parts, as rows on the workers; and columns of scores."""
+"""Collections of dask (arrays, data frames, lists of delayed parts) as rows on the workers, and columns of scores."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def client_of(client: Client | None) -> Client:
         return get_client()
     except ValueError:
         raise ValueError(
-            "there is no dask client: make one, Client(address), or pass client=; without a cluster the estimators of "
-            "apsvm itself do the same"
+            "there is no dask client: make one, Client(address), or pass client=; without a cluster use the estimators "
+            "of apsvm"
         ) from None
 
 

@@ -1,6 +1,5 @@
-"""The estimators on a dask cluster, with the parameters, attributes and objective of the plain ones. X is a dask array,
-a dask data frame or a list of delayed parts, and stays on the workers. y, qid and sample_weight are gathered on the
-driver."""
+"""Estimators on a dask cluster, with the parameters, attributes and objective of the plain ones. X, a dask array, a
+dask data frame or a list of delayed parts, stays on the workers. The driver gathers y, qid and sample_weight."""
 
 from __future__ import annotations
 
@@ -64,11 +63,11 @@ class _OnCluster(_Plain):
         Raises
         ------
         ValueError
-            Input that does not fit, conflicting parameters, nothing to rank, or no client.
+            Input that does not fit, parameters that exclude each other, nothing to rank, or no client.
         TypeError
-            X of another kind.
+            X is not a dask collection.
         NotFiniteError
-            (a ValueError) feature values too large for the objective to be finite.
+            Feature values so large that the objective is not finite; a ValueError too.
         """
         cluster = Cluster(client_of(self.client), logger.warning)
         columns = [column_of(cluster, *named) for named in zip(_COLUMNS, (y, qid, sample_weight), strict=True)]
@@ -77,7 +76,7 @@ class _OnCluster(_Plain):
     def score(  # type: ignore[override]  # no bags
         self, X: Collection, y: Collection, qid: Collection = None, sample_weight: Collection = None
     ) -> float:
-        """Metric named by the parameter ``metric``, of scores gathered on the driver; arguments as in ``fit``.
+        """The metric named by the parameter ``metric``, from scores gathered on the driver; arguments as in ``fit``.
 
         Raises
         ------
@@ -104,7 +103,7 @@ class _OnCluster(_Plain):
     def _training(self, *arguments: Any) -> Fit:
         for name in ("threshold", "calibrate"):
             if getattr(self, name, None) is not None:
-                raise ValueError(f"{name} holds rows out, on one machine: leave it out on a cluster")
+                raise ValueError(f"{name} is not available on a cluster: it needs held-out rows on one machine")
         return ClusterFit.over(super()._training(*arguments))
 
     def _outcomes(

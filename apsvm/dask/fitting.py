@@ -1,8 +1,8 @@
 """From rows on the workers to models: ``Fit`` for a ``PartedMatrix``.
 
-Open choices of a plan (bound, C, components, a start) are made by training in one process: on all rows if they are few,
-else on a random sample of queries or rows. With a sample, training then continues on the workers, by the chosen plan
-and from its weights.
+Open choices of a plan (bound, C, a start) are made by training in one process: on all rows if they are few, else on a
+random sample of queries or rows. After a sample, training continues on the workers with the chosen plan, starting at
+its weights.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class ClusterFit(Fit):
     def outcomes(
         self, watch: Watch, start: NDArray[np.float64] | None = None, data: TrainingSet | None = None
     ) -> Iterator[Outcome]:
-        """The trained rankers, see ``selection.completion.outcomes``; ``data``: the training set, if there is one."""
+        """The trained rankers, see ``selection.completion.outcomes``; ``data``: the training set, if already made."""
         if start is not None or not _leaves_open(self.trainer):
             yield from self._trained(self.trainer, watch, start, data or self.training_set())
             return
@@ -128,7 +128,7 @@ class ClusterFit(Fit):
             yield ranking_checked(outcome, data, trainer)
 
     def _sample(self) -> tuple[NDArray[np.int64] | None, Fit]:
-        """Rows for the open choices (None: all), and the training on them in this process."""
+        """Rows for the open choices (None: all), and a training on them in this process."""
         dataset, every = self.dataset, np.arange(len(self.dataset)) if self.selection is None else self.selection
         share = VALUES_OF_A_SAMPLE / max(1, self._matrix.size * every.size / len(dataset))
         chosen = None if share >= 1.0 else self._drawn(every, share)
@@ -161,7 +161,7 @@ class ClusterFit(Fit):
     def _settled(
         self, first: Outcome, sample: TrainingSet, data: TrainingSet
     ) -> tuple[AnyTrainer, NDArray[np.float64] | None]:
-        """The chosen plan, and its start: the weights for the sample."""
+        """The chosen plan, and its start: the weights trained on the sample."""
         trainer = self.trainer
         if isinstance(trainer, OneVsRestTrainer):
             starts = {label: trained.w for label, trained in first.classes if isinstance(trained.w, np.ndarray)}
@@ -191,7 +191,7 @@ def _at_scale(plan: AnyTrainer, sample: TrainingSet, data: TrainingSet) -> AnyTr
 
 
 def _leaves_open(trainer: AnyTrainer) -> bool:
-    """True if held-out rows or another loss's training decide part of the plan."""
+    """True if part of the plan is decided by held-out rows or by the training of another loss."""
     plan = trainer.trainer if isinstance(trainer, OneVsRestTrainer) else trainer
     if not isinstance(plan, StructuredSVMTrainer):
         return False

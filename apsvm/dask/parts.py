@@ -1,6 +1,7 @@
 """Parts of a data set on the workers: reading, a survey of the columns, and the features.
 
-    part  →  ``load``: a table or rows  →  ``survey``: all but the features  →  ``learned`` on the driver  →  ``matrix``
+    part  →  ``load``: a table or rows  →  ``survey``: all but the features  →  columns learned on the driver  →  a
+    matrix
 
 The driver receives labels, queries and costs of all rows, and decides how columns become features.
 """
@@ -51,7 +52,7 @@ class FilePart:
     multilabel: bool = False
 
     def read(self) -> Dataset:
-        """Rows of the part; none for an empty file, which some writers of parts leave. Raises DataError, OSError."""
+        """Rows of the part; none for an empty file, which some programs write. Raises DataError, OSError."""
         from apsvm.data.reading import read_data
 
         options = self.options
@@ -66,7 +67,8 @@ class FilePart:
         return replace(data, bags=None) if options.ignores_bags else data
 
     def load(self) -> PartOfTable | Dataset:
-        """The part for training: a table's cells, before columns are learned, or rows. Raises DataError, OSError."""
+        """The part for training: rows, or the cells of a table before columns are learned. Raises DataError,
+        OSError."""
         from apsvm.data.tables.kinds import recognised
         from apsvm.data.tables.reading import read_cells
 
@@ -186,7 +188,7 @@ def matrix_of_rows(part: Dataset, columns: Columns | None, first: str, width: in
 
 
 def release_cells(X: Matrix) -> None:
-    """Frees the memory of released cells, if this thread has read any."""
+    """Frees memory of cells that this thread has read. A task on each part, so that every worker does so."""
     release_text()
 
 
@@ -199,13 +201,11 @@ def stored_values(X: Matrix) -> tuple[int, bool]:
 
 
 def frame_or_array(X: Matrix, number: int) -> PartOfTable | Dataset:
-    """A part of a collection: a data frame with rows is a table. ``number``: of the part.
+    """Part ``number`` of a collection: cells of a data frame, or rows. Raises DataError if it cannot become
+    features."""
+    from sklearn.utils import check_array
 
-    Raises
-    ------
-    DataError, ValueError : the part cannot be features
-    """
-    from apsvm.estimators.frames import is_frame, is_sparse, precision_of, table_in
+    from apsvm.estimators.frames import FEATURES, is_frame, is_sparse, precision_of, table_in
 
     if X.shape[0] == 0:
         X = np.empty((0, 0))
@@ -213,32 +213,11 @@ def frame_or_array(X: Matrix, number: int) -> PartOfTable | Dataset:
         table = table_in(X)
         names = tuple(table.columns)
         return PartOfTable(table, Parts(features=names), TableOptions(features=names), precision_of(X))
-    matrix = as_matrix(X, f"part {number}")
-    n = matrix.shape[0]
-    return Dataset(matrix, np.zeros(n), zero_based=True, source=f"part {number}")
-
-
-def as_matrix(X: Matrix, name: str) -> Matrix:
-    """Rows for the kernels: CSR, or a dense array of float32 or float64; all values finite.
-
-    Raises
-    ------
-    DataError : another shape, or a value that is not finite
-    """
-    is_sparse = sp.issparse(X)
     try:
-        matrix: Matrix = sp.csr_array(X) if is_sparse else np.ascontiguousarray(X)
-        if matrix.dtype not in (np.float32, np.float64):
-            matrix = matrix.astype(np.float64)
+        matrix: Matrix = check_array(X, ensure_min_samples=0, ensure_min_features=0, **FEATURES)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{name}: features are numbers: {error}") from None
-    if matrix.ndim != 2:
-        raise DataError(f"{name}: expected rows of features, (n, d), found an array of {matrix.ndim} dimensions")
-    if is_sparse and not matrix.has_canonical_format:
-        matrix.sum_duplicates()
-    if not np.isfinite(matrix.data if is_sparse else matrix).all():
-        raise DataError(f"{name}: a feature value is not finite")
-    return matrix
+        raise DataError(f"part {number}: {error}") from None
+    return Dataset(matrix, np.zeros(matrix.shape[0]), zero_based=True, source=f"part {number}")
 
 
 def weighted_quantiles(

@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     from apsvm.data.read_options import TableOptions
     from apsvm.models.columns import Columns
 
-#: Quantiles of the numbers that the driver has seen, between which the median of all numbers lies.
+#: Quantiles of a sample of numbers between which the median of all numbers is expected.
 AROUND_THE_MEDIAN = (0.47, 0.53)
 
 
 def read_to_train(cluster: Cluster, parts: Sequence[FilePart], source: str) -> Dataset:
-    """Rows of files, each read by a worker, concatenated; see ``read_data``.
+    """Rows of files, concatenated, each file read by a worker; see ``read_data``.
 
     Raises
     ------
-    DataError : parts that cannot be read or do not fit together; names part and worker
+    DataError : parts that cannot be read or do not fit together; the message names part and worker
     OSError : a file that cannot be read; ClusterError, WorkerError
     """
     loaded = cluster.submit(FilePart.load, parts)
@@ -85,7 +85,7 @@ def _data_of(cluster: Cluster, loaded: Parts, source: str) -> Dataset:
 
 
 def _of_tables(cluster: Cluster, loaded: Parts, surveys: list[Survey], source: str) -> Dataset:
-    """Joins tables into a data set. Columns are learned from all parts, as on one machine."""
+    """Data set of the parts of a table. Columns are learned from all parts, as on one machine."""
     parts = [summary.part for summary in surveys if summary.part is not None]
     first = parts[0]
     for summary in surveys[1:]:

@@ -1,6 +1,6 @@
-"""Rows in parts on the workers, as a ``RowOperator``: the driver has weights, scores and slopes, 8 bytes a row.
+"""Rows in parts on the workers, as a ``RowOperator``. The driver holds weights, scores and slopes, 8 bytes a row each.
 
-    scores   each worker sends X·w of its parts          combine   each gets the slopes of its rows, and sends Xᵀc
+    scores   each worker sends X·w of its parts          combine   each gets the slopes of its rows and sends Xᵀc
 
 Only the driver knows a selection of rows: it reorders scores and slopes. Scores equal those of one machine to the last
 bit; sums over several parts differ by rounding.
@@ -80,7 +80,7 @@ def _combined(part: PartOfRows, C: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class _PartOfMoments(NamedTuple):
-    """Moments of n rows. For queries cut across parts: number of rows here, (k,), and mean features, (k, d)."""
+    """Moments of n rows; for the k queries cut across parts, numbers of rows (k,) and mean features (k, d) here."""
 
     n: int
     moments: Moments
@@ -125,8 +125,10 @@ class PartedMatrix:
 
     Attributes
     ----------
-    cluster, parts : Cluster, Sequence[Future]
-        Place of the rows.
+    cluster : Cluster
+        The workers.
+    parts : Sequence[Future]
+        The parts, on the workers.
     sizes : NDArray[int64]
         (parts,) int64, rows of each part, at least one.
     width : int
@@ -194,7 +196,7 @@ class PartedMatrix:
         return (self, *(checked_column(values, self.shape[0]) for values in y)) if y else self
 
     def _named(self) -> Any:
-        """Object with the columns' names, for scikit-learn."""
+        """An object with the names of the columns that scikit-learn can read."""
         if self.names is None:
             return np.empty((0, self.width))
         import pandas as pd
