@@ -26,11 +26,21 @@ _NPY = b"\x93NUMPY"
 
 
 def iou(a: Floats, b: Floats, *, inclusive: bool = False, crowd: NDArray[np.bool_] | None = None) -> Floats:
-    """Intersection over union, pair by pair; 0 where both boxes are empty.
+    """Intersection over union of pairs of boxes; 0 if both are empty.
 
-    a, b : (..., 4) float64, finite; they are broadcast against each other
-    inclusive : True if a side is max − min + 1
-    crowd : (...) bool, pairs whose b is a crowd; their value is the intersection's share of a (COCO)
+    Parameters
+    ----------
+    a, b : ndarray
+        (..., 4) float64, finite; broadcast against each other.
+    inclusive : bool
+        True if a side is max − min + 1.
+    crowd : ndarray, optional
+        (...) bool, pairs whose b is a crowd: their value is the intersection's share of a (COCO).
+
+    Returns
+    -------
+    ndarray
+        (...) float64 in [0, 1].
     """
     extra = 1.0 if inclusive else 0.0
     sides = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2]) + extra
@@ -46,10 +56,21 @@ def iou(a: Floats, b: Floats, *, inclusive: bool = False, crowd: NDArray[np.bool
 def nms(boxes: Floats, scores: Floats, of_image: Counts, *, threshold: float) -> Counts:
     """Non-maximum suppression within each image; sides are max − min.
 
-    boxes : (n, 4) float64; scores : (n,) float64; of_image : (n,) int64 ≥ 0
-    threshold : IoU with a better box above which a box is dropped
+    Parameters
+    ----------
+    boxes : ndarray
+        (n, 4) float64.
+    scores : ndarray
+        (n,) float64.
+    of_image : ndarray
+        (n,) int64, the image of each box.
+    threshold : float
+        IoU with a better box above which a box is dropped.
 
-    Returns (k,) int64, the rows kept, ascending.
+    Returns
+    -------
+    ndarray
+        (k,) int64, the rows that are kept, ascending.
     """
     order = np.lexsort((-scores, of_image))
     groups = np.split(order, np.flatnonzero(np.diff(of_image[order])) + 1)
@@ -67,7 +88,7 @@ def _suppress(group: Counts, boxes: Floats, threshold: float) -> list[int]:
 
 
 def places_in(scores: Floats, groups: Counts) -> Counts:
-    """(n,) int64, counted from 0: the place of each row in its group by falling score, equal scores in their order."""
+    """Rank of each row in its group by falling score, from 0, equal scores in their order: (n,) int64."""
     order = np.lexsort((-scores, groups))
     in_order = groups[order]
     starts = np.flatnonzero(np.concatenate([[True], in_order[1:] != in_order[:-1]])[: order.size])
@@ -78,11 +99,26 @@ def places_in(scores: Floats, groups: Counts) -> Counts:
 
 
 def read_boxes(path: str | os.PathLike[str], n_rows: int) -> Floats:
-    """Reads the boxes of rows: text with a line ``xmin ymin xmax ymax`` for each, or a .npy matrix.
+    """Read the boxes of rows.
 
-    n_rows : expected number of boxes
+    Parameters
+    ----------
+    path : str or path-like
+        Text with a line ``xmin ymin xmax ymax`` for each row, or a .npy matrix.
+    n_rows : int
+        Expected number of boxes.
 
-    Returns (n_rows, 4) float64. Raises DataError with the place of the fault, OSError.
+    Returns
+    -------
+    ndarray
+        (n_rows, 4) float64.
+
+    Raises
+    ------
+    DataError
+        A fault in the file; the message names its place.
+    OSError
+        The file cannot be read.
     """
     name, content = os.fspath(path), read_bytes(path)
     boxes = _from_npy(name, content) if content.startswith(_NPY) else _from_text(name, content)

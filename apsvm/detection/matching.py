@@ -32,8 +32,12 @@ _AT_ONCE = 1 << 20  # number of pairs whose IoU is computed at a time
 class Matches:
     """Result of matching at each of T thresholds.
 
-    outcomes : (T, n) int8, `RIGHT`, `WRONG` or `LEFT_OUT`, of each detection
-    found : (T, m) bool, objects found by a right detection
+    Attributes
+    ----------
+    outcomes : ndarray
+        (T, n) int8, ``RIGHT``, ``WRONG`` or ``LEFT_OUT`` for each detection.
+    found : ndarray
+        (T, m) bool, True for objects found by a right detection.
     """
 
     outcomes: NDArray[np.int8]
@@ -58,9 +62,25 @@ def match_voc(
     counted: Flags,
     considered: Flags,
 ) -> Matches:
-    """Matches detections to objects by the rules of PASCAL VOC.
+    """Match detections to objects by the rules of PASCAL VOC.
 
-    thresholds : (T,) of IoU; counted : (m,) bool, objects that count; considered : (n,) bool, detections to match
+    Parameters
+    ----------
+    objects : Objects
+        The true objects.
+    detections : Detections
+        The detections of the same images.
+    thresholds : ndarray
+        (T,) float64, least IoU of a match.
+    counted : ndarray
+        (m,) bool, objects that count.
+    considered : ndarray
+        (n,) bool, detections to match.
+
+    Returns
+    -------
+    Matches
+        The outcome at each threshold.
     """
     least = float(thresholds.min())
     parts = _overlapping(objects, detections, considered, least, coco=False)
@@ -87,7 +107,7 @@ def match_coco(
     counted: Flags,
     considered: Flags,
 ) -> Matches:
-    """Matches detections to objects by the rules of COCO; arguments as in `match_voc`."""
+    """Match detections to objects by the rules of COCO; arguments and result as for ``match_voc``."""
     least = float(thresholds.min())
     pairs = _together(_overlapping(objects, detections, considered, least, coco=True))
     outcomes = np.tile(np.where(considered, WRONG, LEFT_OUT).astype(np.int8), (thresholds.size, 1))

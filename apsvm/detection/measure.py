@@ -69,10 +69,18 @@ def _least_hits(recall: Floats, n_positives: Counts) -> Counts:
 class DetectionMetric:
     """An average precision of detections.
 
-    name : canonical
-    rule : ``voc`` or ``coco``, the rule of matching
-    thresholds : of IoU, rising, in (0, 1]; AP is the mean over them
-    average : the average computed from the ranking, and its description
+    Attributes
+    ----------
+    name : str
+        Canonical name.
+    rule : str
+        Rule of matching, "voc" or "coco".
+    thresholds : tuple[float, ...]
+        IoU thresholds in (0, 1], rising; AP is the mean over them.
+    average : Metric
+        Average computed from the ranking.
+    in_words : str
+        Description of this average.
     """
 
     name: str
@@ -83,7 +91,18 @@ class DetectionMetric:
 
 
 def parse_metric(name: str) -> DetectionMetric:
-    """The metric that ``name`` stands for, in any case. Raises MetricError; the message lists the known names."""
+    """Parse the name of a metric.
+
+    Parameters
+    ----------
+    name : str
+        One of ``FORMS``, in upper or lower case.
+
+    Raises
+    ------
+    MetricError
+        An unknown name; the message lists the known ones.
+    """
     match = re.fullmatch(r"ap(50|75|\((\w+)\))(?:@(.+))?", name.strip().lower(), re.DOTALL)
     kind = match and (match[2] or "coco")
     if match is None or kind not in ("coco", "voc2007", "voc2010") or (match[2] is None and match[3] is not None):
@@ -118,10 +137,20 @@ def _threshold(name: str, written: str) -> float:
 class DetectionEvaluation:
     """One metric of a detector.
 
-    ap : (C,) float64, AP of each class; NaN without an object that counts
-    n_objects, n_detections, n_right : (C,) int64; numbers of objects that count, of evaluated detections, and of right
-        ones at the lowest threshold
-    n_left_out : number of detections of a difficult object or a crowd, at the lowest threshold
+    Attributes
+    ----------
+    metric : DetectionMetric
+        The metric.
+    ap : ndarray
+        (C,) float64, AP of each class; NaN without an object that counts.
+    n_objects : ndarray
+        (C,) int64, number of objects that count.
+    n_detections : ndarray
+        (C,) int64, number of evaluated detections.
+    n_right : ndarray
+        (C,) int64, number of right detections at the lowest threshold.
+    n_left_out : int
+        Number of detections of a difficult object or a crowd, at the lowest threshold.
     """
 
     metric: DetectionMetric
@@ -133,13 +162,13 @@ class DetectionEvaluation:
 
     @property
     def mean(self) -> float:
-        """Mean AP over the classes with objects; NaN if there are none."""
+        """Mean AP over the classes with objects; NaN without objects."""
         has = ~np.isnan(self.ap)
         return float(self.ap[has].mean()) if has.any() else math.nan
 
     @property
     def recall(self) -> Floats:
-        """(C,) float64: recall at the end of the ranking, at the lowest threshold; NaN without objects."""
+        """Recall at the end of the ranking at the lowest threshold, (C,) float64; NaN without objects."""
         unknown = np.full(self.ap.size, np.nan)
         result: Floats = np.divide(self.n_right, self.n_objects, out=unknown, where=self.n_objects > 0)
         return result
@@ -148,9 +177,18 @@ class DetectionEvaluation:
 def evaluate(
     metric: DetectionMetric, objects: Objects, detections: Detections, *, count_difficult: bool = False
 ) -> DetectionEvaluation:
-    """Evaluates detections by one metric.
+    """Evaluate detections by one metric.
 
-    count_difficult : True if difficult objects count like others
+    Parameters
+    ----------
+    metric : DetectionMetric
+        The metric.
+    objects : Objects
+        The true objects.
+    detections : Detections
+        The detections of the same images.
+    count_difficult : bool
+        True if difficult objects count like others.
     """
     n_classes = len(detections.classes)
     counted = ~objects.crowd if count_difficult else ~(objects.crowd | objects.difficult)

@@ -1,8 +1,4 @@
-"""Detections as files for the readers of the same format; numbers have as many digits as needed to read back equal.
-
-Each takes rows: images (n,) names, classes (n,) names, scores (n,) float64, boxes (n, 4) float64 (xmin, ymin, xmax,
-ymax).
-"""
+"""Files of detections, for the readers of the same format. Numbers have enough digits to be read back unchanged."""
 
 from __future__ import annotations
 
@@ -14,8 +10,27 @@ from apsvm.detection.base import Floats
 
 
 def voc_results(images: Sequence[str], classes: Sequence[str], scores: Floats, boxes: Floats) -> dict[str, bytes]:
-    """File name → content, a file for each class, with lines ``image score xmin ymin xmax ymax``. Raises DataError for
-    names that such files cannot hold."""
+    """Content of VOC's files, one for each class, with lines ``image score xmin ymin xmax ymax``.
+
+    Parameters
+    ----------
+    images, classes : sequence of str
+        (n,) names.
+    scores : ndarray
+        (n,) float64.
+    boxes : ndarray
+        (n, 4) float64, xmin, ymin, xmax, ymax.
+
+    Returns
+    -------
+    dict[str, bytes]
+        Contents by file name.
+
+    Raises
+    ------
+    DataError
+        A name that such files cannot hold.
+    """
     lines: dict[str, list[str]] = {}
     rows = zip(images, classes, scores.tolist(), boxes.tolist(), strict=True)
     for image, name, score, box in rows:
@@ -30,8 +45,20 @@ def voc_results(images: Sequence[str], classes: Sequence[str], scores: Floats, b
 
 
 def coco_results(images: Sequence[int | str], classes: Sequence[str], scores: Floats, boxes: Floats) -> bytes:
-    """A JSON list with a line for each detection. ``images`` and ``classes`` are ids. Raises DataError for a class that
-    is not an integer."""
+    """Content of COCO's file, a JSON list with a line for each detection.
+
+    Parameters
+    ----------
+    images, classes : sequence of int or str
+        (n,) ids.
+    scores, boxes : ndarray
+        As for ``voc_results``.
+
+    Raises
+    ------
+    DataError
+        A class that is not a whole number.
+    """
     results = []
     for image, name, score, box in zip(images, classes, scores.tolist(), boxes.tolist(), strict=True):
         xmin, ymin, xmax, ymax = box

@@ -6,8 +6,8 @@ times; the interval lies between the percentiles (1 ± confidence)/2 (Efron, Tib
 bootstrap", 1993, ch. 13). *Randomisation test* of a against b: if the systems do not differ, the sign of each
 d_q = b_q − a_q is random; p is the share of sign patterns whose |mean| reaches that of d (Fisher 1935; Smucker,
 Allan, Carterette, CIKM 2007). If 2^u is at most the requested number, all patterns are tried and p is exact. Otherwise
-patterns are random, and p = (1 + #)/(1 + tried), never 0. With fewer than six queries that differ p cannot be below
-.05, and is None.
+patterns are random, and p = (1 + #)/(1 + tried), never 0. With fewer than six differing queries p cannot be below
+.05; it is None.
 
 **One ranking** has a single value, so its rows are drawn: *bootstrap* within the positives and within the negatives,
 so that every draw has both classes; the copies of a row keep its score. *Randomisation*: each row swaps its ranks

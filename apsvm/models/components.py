@@ -25,10 +25,16 @@ class ComponentRanker(WeightedRanker):
     """score(x) = max over h of coef_h·φ(x) + intercepts_h, or of coef_h·φ(x)/‖φ(x)‖ + intercepts_h if ``unit_rows``;
     the higher, the better.
 
-    coef : (H, columns) float64, H at least 2; columns as for ``LinearRanker``
-    intercepts : (H,) float64
-    header : options, data and results of the training
-    feature_map : φ, a map of (width,) features; None: the identity
+    Attributes
+    ----------
+    coef : ndarray
+        (H, columns) float64, H at least 2; columns as for ``LinearRanker``.
+    intercepts : ndarray
+        (H,) float64.
+    header : Header
+        Options, data and results of the training.
+    feature_map : FeatureMap, optional
+        φ, a map of (width,) features; None: the identity.
     """
 
     kind: ClassVar[str] = "components"

@@ -22,11 +22,17 @@ if TYPE_CHECKING:
 class LinearRanker(WeightedRanker):
     """score(x) = coef·φ(x) + intercept, or coef·φ(x)/‖φ(x)‖ + intercept if ``unit_rows``; the higher, the better.
 
-    coef : (columns,) float64; without a map, column j is the feature with index j in the file, or j + 1 if not
-        ``zero_based``
-    intercept : float, the constant; it shifts all scores, so no ranking depends on it
-    header : options, data and results of the training
-    feature_map : φ, a map of (width,) features; None: the identity
+    Attributes
+    ----------
+    coef : ndarray
+        (columns,) float64. Without a map, column j is the feature with index j in the file, or j + 1 if not
+        ``zero_based``.
+    intercept : float
+        The constant; it shifts all scores, so no ranking depends on it.
+    header : Header
+        Options, data and results of the training.
+    feature_map : FeatureMap, optional
+        φ, a map of (width,) features; None: the identity.
     """
 
     kind: ClassVar[str] = "linear"

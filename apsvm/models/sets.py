@@ -31,8 +31,12 @@ RANKERS_OF_SETS: dict[str, type[WeightedRanker]] = {kind.kind_of_set: kind for k
 class RankerSet(Model):
     """Rankers of one class each against the rest, with one kind, feature map and number of components.
 
-    each : (k,) rankers, ascending by label
-    header : common properties of the rankers
+    Attributes
+    ----------
+    each : Sequence[WeightedRanker]
+        (k,) rankers, ascending by label.
+    header : Header
+        Common properties of the rankers.
     """
 
     has_classes: ClassVar[bool] = True

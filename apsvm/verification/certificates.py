@@ -75,9 +75,9 @@ class Verdict:
     objective : recomputed at the model's weights
     proved : the best lower bound
     rounding : the rounding error of the model's figures
-    at_nothing : the objective at w = 0
+    at_nothing : objective at w = 0
     iterations, planes : the size of the proof
-    outcome : see ``Outcome``
+    outcome : result of the verification
     reasons : why the certificate does not hold
     features : the feature map of the ranker
     label : the class's label, if the model has several classes
@@ -143,7 +143,6 @@ def verify(
     DataError
         The labels do not fit the model.
     """
-
     judge = _Judge(dataset, query_weights, telling, limits, defined_elsewhere)
     is_average, rows, moved = bool(model.header.members), None, False
     rankers: Sequence[Ranker] = [ranker for ranker in model.rankers() if ranker.linear_parts()]
@@ -226,7 +225,7 @@ class _Judge:
             highest = touching.value + touching.own_rounding
             enough = min(self.telling * at_nothing, (1.0 + SHARE_OF_GAP) * C * (_epsilon(ranker) or 0.0))
             stationary = tight or not risk.of_rows
-            # A stationary point no lower than w = 0, itself perhaps stationary, says nothing however small its gap.
+            # w = 0 may be stationary itself: the gap of a stationary point that is no lower is not informative.
             telling_point = not stationary or highest < at_nothing
             least = highest - enough if telling_point and claimed.gap <= enough else -np.inf
             shares = SHARE_OF_GAP * claimed.gap, SHARE_OF_OBJECTIVE * abs(touching.value), SHARE_AT_NOTHING * at_nothing

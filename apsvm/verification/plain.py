@@ -1,11 +1,12 @@
 """The losses and their structured hinges, from the definitions, in NumPy alone. Nothing of apsvm is imported here.
 
 A loss over rankings is Δ = Σ_k u_k [D(k) − D(k + n_k)], n_k negatives above the k-th positive, n_1 ≤ … ≤ n_P, so that
+for any D
 
     h(s) = max_{n_1 ≤ … ≤ n_P} Σ_k gain_k(n_k),
-    gain_k(n) = u_k [D(k) − D(k + n)] − (2/PN) Σ_{j ≤ n} (s⁺_k − s⁻_j)
+    gain_k(n) = u_k [D(k) − D(k + n)] − (2/PN) Σ_{j ≤ n} (s⁺_k − s⁻_j).
 
-whatever D is. Where D is convex, each gain is concave in n, and the maximum is an isotonic regression: each n_k at its
+Where D is convex, each gain is concave in n, and the maximum is an isotonic regression: each n_k at its
 own maximum, neighbours in the wrong order pooled; O(P log N), plus the pooling. Under a bound n_k ≤ c the maximiser is
 the same one, clipped at c.
 

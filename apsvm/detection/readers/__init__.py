@@ -20,16 +20,37 @@ if TYPE_CHECKING:
 
 
 def read_objects(path: str) -> Objects:
-    """Reads objects: a folder in VOC's format, or a file in COCO's. Raises DataError with the place of the fault,
-    OSError."""
+    """Read objects.
+
+    Parameters
+    ----------
+    path : str
+        A folder in VOC's format, or a file in COCO's.
+
+    Raises
+    ------
+    DataError
+        A fault in a file; the message names its place.
+    OSError
+        A file cannot be read.
+    """
     from apsvm.detection.readers import coco, voc
 
     return voc.read_objects(path) if os.path.isdir(path) else coco.read_objects(path)
 
 
 def read_detections(path: str, objects: Objects, class_names: str | None = None) -> Detections:
-    """Reads detections in the format of ``objects``. ``class_names``: for VOC, a file with a name on each line, to
-    which classes given as numbers from 0 refer. Raises as `read_objects`."""
+    """Read detections in the format of the objects. Raises as ``read_objects``.
+
+    Parameters
+    ----------
+    path : str
+        A file or a folder.
+    objects : Objects
+        Objects of the same images.
+    class_names : str, optional
+        For VOC, a file with a name on each line, to which classes given as numbers from 0 refer.
+    """
     from apsvm.detection.readers import coco, voc
 
     return coco.read_detections(path, objects) if objects.class_ids else voc.read_detections(path, objects, class_names)
