@@ -1,8 +1,7 @@
 """Ranking metrics for reports, one file each.
 
-A metric's name is at once its argument, its column header and its key: ``AP``, ``AP(voc2007)``, ``P@10``, ``nDCG``,
-``RBP(0.8)``, ``F0.5``. Names are read without regard to case and written in one canonical form, so that
-``parse_metric(name).name`` is stable.
+A metric's name is its argument, its column header and its key: ``AP``, ``AP(voc2007)``, ``P@10``, ``nDCG``,
+``RBP(0.8)``, ``F0.5``. Case does not matter; ``parse_metric(name).name`` is the canonical form.
 
 To add a metric, write ONE file with a subclass of `Metric` (or `MetricAtK`) and add ONE line to `METRICS`; the tests
 are parametrised over `METRICS`. Importing this package loads no numpy: a metric's module is loaded when its name is

@@ -2,9 +2,9 @@
 
     value = 1/|S| Σ_{c ∈ S} metric(all rows by scores[:, c], relevant where the row has label c)
 
-S being the classes with a positive and a negative row; the others are counted as skipped. With groups a class's value
-is the mean over its groups, as in `evaluate`, and S the classes with a group that has both. This is the figure of the
-PASCAL VOC challenge (twenty classes) and of one-vs-rest training. Cost: a sort of n rows a class.
+where S are the classes with a positive and a negative row; the others are counted as skipped. With groups a class has
+the mean over its groups, as in `evaluate`, and S are the classes with a group that has both. The PASCAL VOC challenge
+(twenty classes) and one-vs-rest training report this mean. Cost: a sort of n rows for each class.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def evaluate_classes(
     groups: ArrayLike | None = None,
     thresholds: ArrayLike | None = None,
 ) -> Evaluation:
-    """Evaluate one ranking a class; in the result classes take the place of groups.
+    """Evaluate one ranking for each class; the groups of the result are the classes.
 
     metrics : names or metrics; duplicates are computed and reported once
     scores : (n, C) real, finite; column c ranks the rows for class c

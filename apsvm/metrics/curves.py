@@ -2,8 +2,8 @@
 
     p(r) = P_i  for R_{i−1} < r ≤ R_i,      ∫₀¹ p(r) dr = Σ_i (R_i − R_{i−1}) P_i = AP
 
-with recall R_i and precision P_i after the i-th run of a `RankingTable`: a step function, under every tie rule that of
-`AP`. The mean of several rankings' step functions has the mean of their APs as its area. O(m log m).
+with recall R_i and precision P_i after the i-th run of a `RankingTable`: a step function whose area is AP under the
+same tie rule. The mean of several rankings' step functions has the mean of their APs as its area. O(m log m).
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ from apsvm.metrics.ranking_table import Judgements
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """recall : (m,) float64, rising, above 0; precision : (m,) float64, p between the previous recall (at first 0) and
-    this one"""
+    """A step function.
+
+    recall : (m,) float64, rising, above 0
+    precision : (m,) float64, its value between the previous recall (at first 0) and this one
+    """
 
     recall: NDArray[np.float64]
     precision: NDArray[np.float64]
@@ -30,8 +33,11 @@ class Steps:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """A curve, its AP as `evaluate` gives it, and the share of positives, which is the precision of a random order (the
-    mean of the rankings' shares)."""
+    """A precision–recall curve.
+
+    ap : its area, as `evaluate` computes AP
+    base_rate : share of positives, the precision of a random order; over several rankings the mean
+    """
 
     steps: Steps
     ap: float
@@ -44,9 +50,9 @@ def judged_curve(
     relevant_from: float | None = None,
     groups: NDArray[np.int64] | None = None,
 ) -> Judged:
-    """Precision-recall curve and AP of checked rows: scores (n,) float64, finite; grades (n,) bool, or float64 with
-    ``relevant_from``; groups (n,) int64 or None. Rows of equal score are one block. Raises `MetricError` if AP is
-    undefined."""
+    """Precision–recall curve and AP of checked rows: scores (n,) float64, finite; grades (n,) bool, or float64 with
+    ``relevant_from``; groups (n,) int64 or None. Over several groups the mean of the curves of those with a positive
+    and a negative row. Rows of equal score are one block. Raises `MetricError` if AP is undefined."""
     table = Judgements.of(groups, grades, relevant_from).table(scores, "block")
     ap = summarise(parse_metrics(["AP"]), table).values["AP"]
     used = (table.n_positives > 0) & (table.n_negatives > 0)
@@ -72,8 +78,8 @@ def mean_curve(curves: Sequence[Steps]) -> Steps:
 
 
 def _mean(begins: NDArray[np.float64], ends: NDArray[np.float64], values: NDArray[np.float64], count: int) -> Steps:
-    """1/count of the sum of ``values`` between ``begins`` and ``ends``, each curve's steps end to end. Equal fractions
-    are equal numbers: division rounds correctly."""
+    """The sum of steps with these ``values`` between ``begins`` and ``ends``, divided by the number of curves,
+    ``count``. Equal fractions are equal numbers, since division rounds correctly."""
     if count == 1:
         return Steps(ends, values)
     recall, place = np.unique(np.concatenate([begins, ends]), return_inverse=True)

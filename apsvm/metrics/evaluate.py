@@ -4,9 +4,9 @@ Ungrouped: each metric of all rows. With groups g = 1..G: the mean of the groups
 
     value = 1/|S| Σ_{g ∈ S} metric(rows of g),
 
-S being the groups whose order can matter to the metric: those with a positive and a negative, or, for metrics that
-read grades (nDCG, WMW), with rows to tell apart. Groups left out are counted, never silently dropped. With
-``all_groups`` the mean is over every group, as trec_eval's, and a group where the metric is undefined counts 0.
+where S are the groups whose order can matter to the metric: those with a positive and a negative or, for metrics that
+read grades (nDCG, WMW), with rows of different grades. Other groups are counted in the result. With ``all_groups`` the
+mean is over every group, as in trec_eval, and a group for which the metric is undefined counts 0.
 
 Cost: O(n log n) for the sort, then O(n) a metric, without a loop over groups.
 """
@@ -37,11 +37,11 @@ class Evaluation:
     """Result of `evaluate`.
 
     values : canonical name → value, in the requested order
-    n_rows, n_positives : over all rows, those of skipped groups included
-    n_groups : all groups, the skipped ones included; 0 when ungrouped
-    groups_skipped : groups without both a positive and a negative; 0 with ``all_groups``
-    tied_blocks : blocks of equal score (inside one group) whose rows differ in grade, so that the tie rule matters
-    tied_rows : rows in those blocks
+    n_rows, n_positives : numbers of all rows and positives, including those of skipped groups
+    n_groups : number of all groups, including skipped ones; 0 when ungrouped
+    groups_skipped : number of groups without both a positive and a negative; 0 with ``all_groups``
+    tied_blocks : number of blocks of equal score (inside one group) with rows of different grades: the tie rule matters
+    tied_rows : number of rows in those blocks
     ties : the tie rule
     groups : (G,) the groups' ids, rising; None when ungrouped
     in_group : canonical name → (G,) float64, the groups' values, NaN for groups left out of the mean
@@ -81,11 +81,11 @@ def evaluate(
     groups : (n,) integers in any order, or None
     ties : one of `TIE_RULES`
     all_groups : average over every group, 0 where a metric is undefined
-    ranked : (n,) bool, None for all: rows without a position count as positives or negatives only; their scores are
-        ignored
-    judged : (n,) bool, None for all: unjudged rows are not relevant, and bpref ignores them
+    ranked : (n,) bool, rows with a position; None: all. The others count as positives and negatives only, and their
+        scores are ignored
+    judged : (n,) bool, judged rows; None: all. The others are not relevant, and bpref ignores them
     threshold : scores above it predict "relevant" (F, precision, recall, accuracy)
-    leave_out_undefined : a metric without a value on these rows is left out; it is an error only if all are
+    leave_out_undefined : True to omit metrics that are undefined for these rows, unless all are
 
     Raises `MetricError` for a bad name or input, an undefined metric, and if every group would be skipped.
     """

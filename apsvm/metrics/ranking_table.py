@@ -6,9 +6,8 @@ The rows of each ranking q = 1..Q, sorted by falling score, are cut into runs; a
     precision_i = hits_i / ends_i,  recall_i = hits_i / P_q.
 
 Under the tie rule ``block`` a run is a block of equal scores; under ``pessimistic`` and ``file`` a run is one row, and
-the rule sets the order inside blocks. The runs of all rankings form one array, ranking after ranking, and counts
-restart with each ranking. A metric is thus a few array operations, for one ranking of millions of rows or thousands of
-twenty.
+the rule sets the order inside blocks. The runs of all rankings form one array, and counts restart with each ranking. So
+a metric takes a few array operations, for one ranking of millions of rows and for thousands of short ones.
 
 A row may be unranked: it counts among the positives or negatives but has no position (TREC: judged, not retrieved).
 Cost: O(n log n) for the sort, O(n) after it, whatever the rule.

@@ -39,9 +39,9 @@ from apsvm.metrics.evaluate import Evaluation
 from apsvm.metrics.ranking_table import Judgements, RankingTable
 
 _AT_ONCE = 1 << 21  # numbers held for draws at a time
-_ROUNDING = 1e-12  # smaller differences of metrics count as zero
-_FEWEST_QUERIES = 6  # that differ: 2/2⁶ < .05 < 2/2⁵
-_FEWEST_ROWS = 3  # of each class: with two p < .05 in 0 of 300 null rankings, with three in 3.3 %
+_ROUNDING = 1e-12  # differences of metrics up to this count as zero
+_FEWEST_QUERIES = 6  # differing queries with which p can be below .05: 2/2⁶ < .05 < 2/2⁵
+_FEWEST_ROWS = 3  # rows of each class: of 300 null rankings p < .05 in none with two, in 3.3 % with three
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ class Difference:
     p : two-sided p of the paired randomisation test; None if it cannot be below .05
     better, worse : number of queries in which b is better, worse; None for one ranking
     queries : number of queries with a value for both; None for one ranking
-    of_a, of_b : the mean over these queries; None for one ranking
+    of_a, of_b : means of a and b over these queries; None for one ranking
     """
 
     effect: float
@@ -85,7 +85,7 @@ class System:
 def intervals(
     metrics: dict[str, Metric], system: System, confidence: float, n_draws: int, seed: int
 ) -> dict[str, tuple[float, float]]:
-    """Bootstrap interval (low, high) of each metric's value. It does not depend on the other metrics."""
+    """Bootstrap interval (low, high) of each metric; the other metrics do not change it."""
     if system.is_one_ranking:
         draws = bootstrap_rows(metrics, [system], n_draws, np.random.default_rng(seed))
         return {name: interval(result[:, 0], confidence) for name, result in draws.items()}
@@ -225,8 +225,8 @@ def _p_of_swaps(swapped: Swapped, name: str) -> float | None:
 
 
 def swapped_classes(metrics: dict[str, Metric], a: System, b: System, n_swaps: int, seed: int) -> Swapped:
-    """Mean of ``swapped_rows`` over the common classes with enough rows. Each row is swapped in all classes at once.
-    None without such a class, or if rows have queries."""
+    """Mean of ``swapped_rows`` over the common classes with enough rows; a row is swapped in all classes at once. None
+    without such a class, or if rows have queries."""
     if a.rows.codes is not None or b.rows.codes is not None:
         return None
     assert a.evaluation.groups is not None
@@ -256,7 +256,8 @@ def swapped_classes(metrics: dict[str, Metric], a: System, b: System, n_swaps: i
 
 
 def swapped_rows(metrics: dict[str, Metric], a: System, b: System, n_swaps: int, seed: int) -> Swapped:
-    """Metric of b minus that of a on one ranking (n,), and the same with randomly swapped ranks."""
+    """Metric of b minus metric of a on one ranking, and the same after random swaps of ranks; None with too few
+    rows."""
     from scipy.stats import rankdata
 
     rows, ties, rng = a.rows, a.evaluation.ties, np.random.default_rng(seed)
@@ -296,7 +297,7 @@ def _many(scores: Floats, rows: Judgements, n_rankings: int, ties: str, *, in_or
 
 
 def batches(n_draws: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yields ranges of draws; a range of draws of `size` numbers each fits in memory."""
+    """Ranges of draws, each of `size` numbers, that fit in memory."""
     step = max(1, _AT_ONCE // size)
     for first in range(0, n_draws, step):
         yield first, min(n_draws, first + step)

@@ -1,7 +1,7 @@
 """Chooses, by a rule, the score above which a row is called positive.
 
-All thresholds between two neighbouring scores call the same rows positive, so n + 1 of them are compared, halfway
-between scores. Rows of equal score fall on the same side. O(n log n).
+All thresholds between two neighbouring scores call the same rows positive: at most n + 1 are compared, halfway between
+scores. Rows of equal score are on the same side. O(n log n).
 
     f1             the highest F1, 2·precision·recall / (precision + recall)
     fpr=A          the highest recall whose share of the negatives called positive is at most A

@@ -10,9 +10,9 @@ below all others.
 
 Source: Raykar, Duraiswami, Krishnapuram, "A fast algorithm for learning a ranking function from large-scale data sets",
 PAMI 30, 2008, eq. (5), with ties counted ½. The full graph over L grades is split by the bits of the grades' numbers:
-two grades differ first in exactly one bit, so that pairs are counted among the rows that agree above it, one bit at a
-time. Cost: O(n log L) after the sorts; other graphs O(n) for every preferred grade. Counts are integers, exact while
-pairs < 2⁶².
+two grades have one highest differing bit, and their pairs are counted among the rows that agree in all higher bits.
+Cost: O(n log L) after the sorts; other graphs O(n) for every preferred grade. Counts are integers, exact while pairs <
+2⁶².
 """
 
 from __future__ import annotations
@@ -77,24 +77,19 @@ class WilcoxonMannWhitney(Metric):
             edges.append((number_from_name(cls.form, low, example), number_from_name(cls.form, high, example)))
         return cls(tuple(edges))
 
-    def each(self, table: RankingTable) -> NDArray[np.float64]:
+    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
         twice, pairs = np.zeros((2, table.n_rankings), dtype=np.int64)
         for rows in self._contests(table):
             ranking, won, held = rows.tally()
             np.add.at(twice, ranking, won)
             np.add.at(pairs, ranking, held)
-        with np.errstate(invalid="ignore"):
-            share: NDArray[np.float64] = twice / (2 * pairs)
+        share: NDArray[np.float64] = twice / (2 * pairs)  # NaN without a pair
         return share
-
-    def defined(self, table: RankingTable) -> NDArray[np.bool_]:
-        return ~np.isnan(self.each(table))
 
     def telling(self, table: RankingTable) -> NDArray[np.bool_]:
         return np.ones(table.n_rankings, dtype=np.bool_)
 
-    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
-        return self.each(table)
+    defined = telling
 
     def _lack(self, table: RankingTable) -> str:
         return "no pair of rows that the preference graph orders"

@@ -47,11 +47,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def trained(data: Path, tmp_path: Path, arguments: str) -> str:
-    """The model of a training, which may end before it is asked to."""
+    """The model of a training, which may end before it is asked to; of columns as they are unless a map is named."""
     model = str(tmp_path / "model")
+    features = [] if "--features" in arguments else ["--features", "linear"]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(data)
-        assert run(["train", "-q", *arguments.split(), model]) in (0, 3)
+        assert run(["train", "-q", *features, *arguments.split(), model]) in (0, 3)
     return model
 
 
