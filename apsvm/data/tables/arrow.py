@@ -182,13 +182,10 @@ def _objects(content: bytes, lines: Sequence[bytes], name: str) -> Iterator[dict
 
 
 def _by_name(rows: Iterator[dict[str, Any]]) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {}
-    for number, row in enumerate(rows):
-        for key, value in row.items():
-            columns.setdefault(key, [None] * number).append(value)
-        for values in columns.values():
-            values.extend([None] * (number + 1 - len(values)))
-    return columns
+    """The values of each name, None where a row lacks it."""
+    every = list(rows)
+    names = dict.fromkeys(name for row in every for name in row)
+    return {name: [row.get(name) for row in every] for name in names}
 
 
 def _is_exact(column: Any) -> bool:
