@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.cells import Cells, Places, Table
 from apsvm.data.tables.learning import learn, learn_of_parts
 from apsvm.data.tables.roles import Parts
-from apsvm.data.tables.typed import RULES, Evidence
+from apsvm.data.tables.typed import Evidence
 from apsvm.models.columns import NO_FEATURES
 
 DOCS = Path(__file__).parents[2] / "docs" / "data.md"
@@ -32,9 +33,43 @@ def names_of(data):
     return columns_of(data).feature_names()
 
 
-def test_the_rules_are_in_the_manual():
-    rules = "".join(f"| {seen} | {decided} |\n" for seen, decided in RULES)
-    assert f"| column | it becomes |\n|---|---|\n{rules}\n" in DOCS.read_text()
+#: A column for each row of the manual's table, and what it becomes.
+OF_THE_MANUAL = [
+    ("words", pa.array([1, 2]), {"categorical": ("a",)}),
+    ("left out", ["", ""], {}),
+    ("numbers", pa.array([True, False]), {}),
+    ("words", pa.array(["1", "2"]).dictionary_encode(), {}),
+    ("dates", pa.array([date(2024, 1, 1), date(2024, 1, 2)]), {}),
+    ("words", ["012", "123"], {}),
+    ("numbers", ["1", "2"], {}),
+    ("numbers", ["true", "false"], {}),
+    ("numbers", ["$1", "$2"], {}),
+    ("dates", ["2024-01-01", "2024-01-02"], {}),
+    ("an error", ["1", "2", "x"], {}),
+    ("an error", ["2024-01-01", "2024-13-02"], {}),
+    ("left out", [f"text {at}" for at in range(12)], {}),
+    ("words", ["u", "v"], {}),
+]
+
+
+def test_the_table_of_the_manual(tmp_path):
+    _, table = DOCS.read_text().split("| column | it becomes |\n|---|---|\n")
+    for line, (becomes, cells, options) in zip(table.split("\n\n")[0].splitlines(), OF_THE_MANUAL, strict=True):
+        assert line.split("|")[2].strip().startswith(becomes), line
+        columns = {"a": cells, "x": np.sin(np.arange(len(cells))), "y": np.arange(len(cells)) % 2}
+        path = tmp_path / "t"
+        if isinstance(cells, list):
+            pd.DataFrame(columns).to_csv(path, index=False)
+        else:
+            pq.write_table(pa.table(columns), path)
+        try:
+            learned = columns_of(read_data(path, table=TableOptions(**options)))
+        except DataError:
+            found = "an error"
+        else:
+            kinds = {"number": "numbers", "category": "words", "date": "dates"}
+            found = next((kinds[one.kind] for one in learned.features if one.name == "a"), "left out")
+        assert found == becomes, line
 
 
 @over(

@@ -1,7 +1,7 @@
-"""Decides the type of a column, from evidence in its cells; no other module does.
+"""Decides the type of a column from evidence in its cells.
 
-The user's word comes first, then the type that the writer of a file or frame gave the column, then what its cells look
-like, by their shares. ``RULES`` lists the decisions in their order, as docs/data.md has them.
+The user's word comes first, then the type by the writer of the file or frame, then the share of each kind of cell.
+docs/data.md lists the rules in their order.
 """
 
 from __future__ import annotations
@@ -28,27 +28,6 @@ from apsvm.data.tables.written_numbers import (
     unit_of,
 )
 from apsvm.models.columns import MOST_RARE, NUMBER_STYLES, ORDERS, Column, ColumnKind, DatePart
-
-#: The decisions, in their order: what is seen of a column, and what the column is then.
-RULES = (
-    ("`--categorical` names it", "words"),
-    ("it has no value", "left out"),
-    ("typed as a number or truth value", "numbers; left out if it names the rows"),
-    ("typed as categories (a dictionary)", "words"),
-    ("typed as a date, a timestamp or a time", "dates"),
-    ("all cells are codes: digits of one length with leading zeros, or 16 to 20 digits", "words"),
-    ("all cells are plain numbers", "numbers. Left out: a column that names the rows. Words: a column typed as text"),
-    ("all cells are `true` or `false`", "numbers, 1 and 0"),
-    ("all cells are formatted numbers of one style", "numbers"),
-    ("all cells are dates of one form, or times", "dates"),
-    (
-        "more than half of the cells are numbers, and it is not typed as text",
-        "an error that shows the first other cell",
-    ),
-    ("more than half of the words look like dates, or like amounts", "an error that shows the first that differs"),
-    ("more than ten different words, in more than half of the cells", "left out as text"),
-    ("anything else", "words"),
-)
 
 #: What a column is called that names rows: id, customer_id, customerId, Order No, rownames.
 _NAMES_ROWS = re.compile(r"(?i:(.*[\W_])?(id|no|nr|number|key)|rownames|rowid|index|unnamed: 0)|.*[a-z]I[dD]")
@@ -156,7 +135,7 @@ class WrongCellsError(Exception):
 
 
 def typed(evidence: Evidence, options: TableOptions) -> Column | LeftOut:
-    """Type of a column, by the first of ``RULES`` that applies.
+    """Type of a column, by the first rule of docs/data.md that applies.
 
     Raises
     ------
