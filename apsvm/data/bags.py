@@ -214,16 +214,6 @@ def _parted(dataset: Dataset, ids: Integers) -> tuple[Dataset, Integers]:
     return dataset, result
 
 
-def ids_of_offsets(numbers: Integers, n: int) -> Integers | None:
-    """The bag of each of n rows that ``numbers`` say: themselves, one a row; or the places where bags begin and the
-    last ends, from 0 to n. None where they are neither."""
-    if numbers.size == n:
-        return numbers
-    if numbers.size < 2 or numbers[0] != 0 or numbers[-1] != n or (numbers[1:] <= numbers[:-1]).any():
-        return None
-    return np.repeat(np.arange(numbers.size - 1), np.diff(numbers))
-
-
 def _labels_of(dataset: Dataset, row: int) -> str:
     sets = dataset.label_sets
     if sets is None:

@@ -1,5 +1,5 @@
-"""Reading matrices that others have saved: .npz (scipy.sparse.save_npz) and .npy (a dense matrix), with the labels,
-and the groups if there are any, in files of their own. Nothing is ever unpickled.
+"""Reads saved matrices: .npz (scipy.sparse.save_npz) and .npy (a dense matrix). Labels and groups are in other files.
+Nothing is unpickled.
 
 Column j is feature j + 1, as in a svmlight file that counts from 1.
 """
@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
 from apsvm._support.files import digest_of_file, read_bytes
-from apsvm.data.bags import ids_of_offsets
-from apsvm.data.dataset import DataError, Dataset, LabelSets, one_or_several, parsing
+from apsvm.data.dataset import DataError, Dataset, LabelSets, parsing
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
@@ -34,17 +33,15 @@ def read_matrix(
     labels: str | os.PathLike[str] | None,
     groups: str | os.PathLike[str] | None,
     *,
-    multilabel: bool,
     unlabelled: bool,
 ) -> Dataset:
-    """The matrix in a .npz or .npy file, told by content: X is a canonical csr_array, or a dense C-ordered (n, d) array
-    that is mapped into memory where its layout allows; float32 stays, every other real type becomes float64.
+    """The matrix in a .npz or .npy file, recognised by its content: X is a canonical csr_array, or a dense C-ordered
+    (n, d) array, mapped into memory where its layout allows. float32 stays, other real types become float64.
 
     Parameters
     ----------
     labels : a .npy file (n,), or text with a number a line. For rows of several labels or none: a .npy file (n, k) of
-        0 and 1, −1 and 1, or bool, whose columns are the labels 0 .. k − 1; or, with `multilabel`, text with numbers
-        and commas between them, or nothing, a line
+        0 and 1, −1 and 1, or bool, whose columns are the labels 0 .. k − 1
     groups : see ``read_groups``
     unlabelled : accept a matrix without labels; they read as 0
 
@@ -64,7 +61,7 @@ def read_matrix(
         raise DataError(f"{name}: expected at least one row, found none")
     relevance, sets = (np.zeros(X.shape[0]), None)
     if labels is not None:
-        relevance, sets = _labels(os.fspath(labels), X.shape[0], name, multilabel)
+        relevance, sets = _labels(os.fspath(labels), X.shape[0], name)
     return Dataset(
         X=X,
         relevance=relevance,
@@ -129,32 +126,22 @@ def _refuse_not_finite(values: AnyArray, name: str) -> None:
             raise DataError(f"{name}: expected finite numbers, found nan, inf or one that overflows float64")
 
 
-def _labels(name: str, n: int, data: str, multilabel: bool) -> tuple[NDArray[np.float64], LabelSets | None]:
+def _labels(name: str, n: int, data: str) -> tuple[NDArray[np.float64], LabelSets | None]:
     """``relevance`` and ``label_sets``. Raises DataError, OSError."""
-    double = np.dtype(np.float64)
-    is_array = _starts_with(name, NPY_MAGIC)
-    if is_array:
+    if _starts_with(name, NPY_MAGIC):
         array = _load_npy(name, map_it=True)
         # A vector saved as one column is a mistake, and no matrix of one label.
         if array.ndim == 2 and array.shape[1] != 1:
             return np.zeros(n), _label_matrix(array, name, n, data)
-    if is_array or not multilabel:
-        vector = _numbers(name, double)
-        if vector.size != n:
-            raise DataError(f"{name}: expected {n} numbers, one for each row of {data}, found {vector.size}")
-        return vector, None
-    lines = _lines(name)
-    if len(lines) != n:
-        raise DataError(f"{name}: expected {n} lines, one for each row of {data}, found {len(lines)}")
-    rows = []
-    for at, line in enumerate(lines, start=1):
-        words = line.split(b",") if line.strip() else []
-        result = [_number(word, double, f"{name}:{at}") for word in words]
-        if len(set(result)) < len(result):
-            raise DataError(f"{name}:{at}: a label is given twice in this row")
-        rows.append(result)
-    ends = np.cumsum([len(row) for row in rows])
-    return one_or_several(np.array([label for row in rows for label in row], dtype=np.float64), ends)
+    return _one_a_row(name, np.dtype(np.float64), n, data), None
+
+
+def _one_a_row(name: str, dtype: np.dtype[np.generic], n: int, data: str) -> AnyArray:
+    """``_numbers``, n of them. Raises DataError, OSError."""
+    vector = _numbers(name, dtype)
+    if vector.size != n:
+        raise DataError(f"{name}: expected {n} numbers, one for each row of {data}, found {vector.size}")
+    return vector
 
 
 def _label_matrix(array: AnyArray, name: str, n: int, data: str) -> LabelSets:
@@ -178,13 +165,6 @@ def _label_matrix(array: AnyArray, name: str, n: int, data: str) -> LabelSets:
     return LabelSets(classes, np.concatenate(([0], ends)).astype(np.int64), np.nonzero(has)[1].astype(np.int32))
 
 
-def _lines(name: str) -> list[bytes]:
-    lines = read_bytes(name).removeprefix(codecs.BOM_UTF8).split(b"\n")
-    if lines[-1] == b"":
-        lines.pop()
-    return lines
-
-
 def read_groups(path: str | os.PathLike[str] | Sequence[str], n: int, data: str) -> NDArray[np.int64]:
     """(n,) group of each row of ``data``, from one or more files that are joined: .npy files, or text with an integer
     per line. They hold n integers, one per row, or the sizes of the groups in the order of the rows, as LightGBM and
@@ -203,38 +183,14 @@ def read_groups(path: str | os.PathLike[str] | Sequence[str], n: int, data: str)
     if numbers.size == 0 or not 0 < numbers.min() <= numbers.max() <= n or numbers.sum() != n:
         raise DataError(
             f"{name}: expected {n} integers, the group of each row of {data}, or the sizes of the groups, which add up "
-            f"to {n}; found {_outlined(numbers)}"
+            f"to {n}; found {numbers.size} with the sum {numbers.sum()}"
         )
     return np.repeat(np.arange(1, numbers.size + 1), numbers)
 
 
-def read_bags(path: str | os.PathLike[str], n: int, data: str) -> tuple[NDArray[np.int64], bool]:
-    """The bag of each of the n rows of ``data``, from a file, and whether it has a line for each of them: a .npy file,
-    or text with an integer a line, of n integers, one a row; or of the rows at which the bags begin, the first of them
-    0, and of n.
-
-    Raises
-    ------
-    DataError : bad content
-    OSError : the file cannot be read
-    """
-    name = os.fspath(path)
-    numbers = _numbers(name, np.dtype(np.int64))
-    ids = ids_of_offsets(numbers, n)
-    if ids is None:
-        raise DataError(
-            f"{name}: expected {n} integers, the bag of each row of {data}, or the rows at which bags begin, "
-            f"increasing from 0, and {n} at the end; found {_outlined(numbers)}"
-        )
-    return ids, numbers.size == n and not _starts_with(name, NPY_MAGIC)
-
-
-def _outlined(numbers: NDArray[np.int64]) -> str:
-    if numbers.size == 0:
-        return "none"
-    falls = np.flatnonzero(numbers[1:] <= numbers[:-1])
-    where = f", {numbers[falls[0] + 1]} behind {numbers[falls[0]]}" if falls.size else ""
-    return f"{numbers.size}, from {numbers[0]} to {numbers[-1]}{where}"
+def read_bags(path: str | os.PathLike[str], n: int, data: str) -> NDArray[np.int64]:
+    """(n,) the bag of each row of ``data``: a .npy file, or text with an integer a line. Raises DataError, OSError."""
+    return _one_a_row(os.fspath(path), np.dtype(np.int64), n, data)
 
 
 def read_scores(path: str) -> NDArray[np.float64]:
@@ -257,7 +213,8 @@ def _numbers(name: str, dtype: np.dtype[np.generic]) -> AnyArray:
             raise DataError(f"{name}: a number does not fit in 64 bits")
     else:
         shown = "<stdin>" if name == "-" else name
-        numbers = [_number(line, dtype, f"{shown}:{at}") for at, line in enumerate(_lines(name), start=1)]
+        lines = read_bytes(name).removeprefix(codecs.BOM_UTF8).removesuffix(b"\n").split(b"\n")
+        numbers = [_number(line, dtype, f"{shown}:{at}") for at, line in enumerate(lines, start=1)]
         vector = np.array(numbers, dtype)
     return vector
 

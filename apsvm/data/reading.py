@@ -134,9 +134,7 @@ class _Reading:
         """The rows of a folder, as the model has its features where they have names, or those of a matrix."""
         options, model = self.options, self.model
         if kind is Kind.MATRIX:
-            data = read_matrix(
-                self.source, options.labels, options.groups, multilabel=options.multilabel, unlabelled=self.unlabelled
-            )
+            data = read_matrix(self.source, options.labels, options.groups, unlabelled=self.unlabelled)
         else:
             from apsvm.data.folder import open_folder  # text has no use for it
 
@@ -207,9 +205,7 @@ def in_bags(data: Dataset, path: str | os.PathLike[str] | None, rule: str) -> Da
         return with_bags(data, data.bags, rule)
     if data.bags is not None:
         raise DataError(f"{data.source}: it has bags of its own; --bags FILE (bags=) is for rows that say none")
-    n = data.X.shape[0]
-    ids, line_a_row = read_bags(path, n, data.source)
-    return with_bags(data, ids, rule, np.arange(1, n + 1) if line_a_row else None, os.fspath(path))
+    return with_bags(data, read_bags(path, len(data), data.source), rule, source=os.fspath(path))
 
 
 def _as_the_model_has_it(data: Dataset, model: ForModel) -> Dataset:

@@ -148,9 +148,6 @@ def test_bags_of_a_matrix(matrix: Path, tmp_path: Path) -> None:
     assert bags_in(matrix, tmp_path / "ids.npy") == IDS
     (tmp_path / "ids.txt").write_text("".join(f"{one}\n" for one in IDS))
     assert bags_in(matrix, tmp_path / "ids.txt") == IDS
-    np.save(tmp_path / "y.npy", np.array([1.0, 1, 0, 0, 1, 1]))
-    (tmp_path / "offsets.txt").write_text("0\n2\n4\n6\n")
-    assert bags_in(matrix, tmp_path / "offsets.txt") == [0, 0, 1, 1, 2, 2]
 
 
 def test_bags_of_text_and_of_a_folder_without(tmp_path: Path) -> None:
@@ -166,15 +163,11 @@ def test_bags_of_text_and_of_a_folder_without(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("0\n2\n2\n6\n", "bags.txt: expected 6 integers, the bag of each row of"),
-        ("0\n2\n2\n6\n", "found 4, from 0 to 6, 2 behind 2"),
-        ("0\n3\n5\n", "found 3, from 0 to 5"),
-        ("", "found none"),
+        ("0\n3\n5\n", "bags.txt: expected 6 numbers, one for each row of"),
+        ("", "bags.txt:1: expected one integer"),
         ("0\n2.5\n6\n", "bags.txt:2: expected one integer of 64 bits, found '2.5'"),
         ("a\n", "bags.txt:1: expected one integer of 64 bits, found 'a'"),
-        ("7\n7\n7\n8\n8\n9\n", "bags.txt:2: bag 7 has label 0 here and label 1 in line 1; --bag-label any"),
-        ("0\n2\n6\n", "bags.txt: row 2: bag 0 has label 0 here and label 1 in row 1"),
-        (np.array([7, 7, 7, 8, 8, 9]), "bags.npy: row 2: bag 7 has label 0 here and label 1 in row 1"),
+        ("7\n7\n7\n8\n8\n9\n", "bags.txt: row 2: bag 7 has label 0 here and label 1 in row 1; --bag-label any"),
         (np.array(IDS) / 2, "expected a vector of integers, found float64"),
         (np.array([IDS]), "expected a vector of integers, found int64 of shape (1, 6)"),
     ],

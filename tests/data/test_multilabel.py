@@ -174,25 +174,3 @@ def test_matrices_that_are_wrong(matrix: Any, message: str, tmp_path: Path) -> N
     np.save(tmp_path / "y.npy", matrix)
     with pytest.raises(DataError, match=message):
         read_data(tmp_path / "x.npy", labels=tmp_path / "y.npy")
-
-
-def test_labels_in_text(tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", np.ones((3, 2)))
-    path = tmp_path / "labels"
-
-    def labels(text: str, multilabel: bool = True) -> Dataset:
-        path.write_text(text)
-        return read_data(tmp_path / "x.npy", labels=path, multilabel=multilabel)
-
-    assert rows_of(labels("3,1\n\n 2 \n")) == [[1, 3], [], [2]]
-    assert labels("3\n1\n2\n").relevance.tolist() == [3, 1, 2]
-    for text, message in (
-        ("1\n2\n", "expected 3 lines"),
-        ("1\n2,\n3\n", "labels:2: expected one finite number"),
-        ("1\n2\n3,x\n", "labels:3: .*found 'x'"),
-        ("1\n2\n3,3.0\n", "labels:3: a label is given twice"),
-    ):
-        with pytest.raises(DataError, match=message):
-            labels(text)
-    with pytest.raises(DataError, match="labels:1: expected one finite number"):
-        labels("3,1\n\n2\n", multilabel=False)

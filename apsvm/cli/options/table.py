@@ -126,8 +126,8 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
         ignore_unknown=_flag("Ignore features that the model does not have."),
     ),
     **_topic("bags",
-        bags=_file("Bags of rows without bag:. A .npy file or an integer a line: one a row, or the rows, from 0, at "
-            "which bags begin, and the number of rows. ignore: rows stand for themselves.", "FILE|ignore"),
+        bags=_file("Bags of rows without bag:. A .npy file, or an integer a line: one a row. ignore: rows stand for "
+            "themselves.", "FILE|ignore"),
         bag_label=_of(click.Choice(["same", "any", "rows"]), "same",
             "Label of a bag: that of all its rows; any: the highest of theirs; rows: where its rows have different "
             "ones each is known by itself, and a bag of its own."),
