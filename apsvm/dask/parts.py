@@ -23,7 +23,7 @@ from apsvm.data.joining import in_columns_of, widened
 from apsvm.data.read_options import ReadOptions, TableOptions
 from apsvm.data.tables.cells import Table
 from apsvm.data.tables.features import features_of, numbers_of
-from apsvm.data.tables.learning import refuse_missing, release_text
+from apsvm.data.tables.learning import refuse_unusable, release_text
 from apsvm.data.tables.reading import ColumnChoice
 from apsvm.data.tables.roles import Parts
 from apsvm.data.tables.typed import Evidence, may_name_rows
@@ -141,7 +141,7 @@ def survey(part: PartOfTable | Dataset, spelled: frozenset[str]) -> Survey:
     evidence, few, missing = {}, set(), {}
     for name in part.parts.features:
         cells = part.table.columns[name]
-        refuse_missing(cells, part.options)
+        refuse_unusable(cells, part.options)
         seen = Evidence.of(cells, spelled=name in part.options.categorical or name in spelled)
         numbers = seen.numbers
         if numbers.size > MOST_NUMBERS and seen.type not in ("date", "time") and not may_name_rows(name):

@@ -1,4 +1,4 @@
-"""Rows as a linear operator, whatever it is made of: scores X·w and combinations Xᵀc."""
+"""Rows as a linear operator: scores X·w and combinations Xᵀc."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 class ScoredRows(Protocol):
-    """Rows as a risk needs them: as what weights become scores by, and slopes gradients."""
+    """Rows as a risk needs them: they turn weights into scores, and slopes into gradients."""
 
     @property
     def threads(self) -> int:
-        """At most this many threads, here and in what is made for these rows."""
+        """The most threads of a pass, and of work on these rows."""
 
     def __len__(self) -> int:
         """Number of rows, m."""
 
     @property
     def dimension(self) -> int:
-        """Number of weights: the features as mapped, and the bias, last, if there is one."""
+        """Number of weights: the features as mapped, and last the bias if there is one."""
 
     @property
     def features(self) -> int:
@@ -38,48 +38,47 @@ class ScoredRows(Protocol):
         """Xᵀc: (dimension,) float64, for c (m,) float64."""
 
     def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
-        """Mean and variance of the features; ``groups``: (m,) int64, the rows' queries, within which they are
-        computed."""
+        """Mean and variance of the features, within the queries ``groups`` (m,) int64 if given."""
 
     def select(self, which: RowNumbers) -> ScoredRows:
-        """The rows ``which`` (k,) int32 or int64, in that order."""
+        """The rows at the positions ``which`` (k,) int32 or int64, in that order."""
 
 
 class RowOperator(ScoredRows, Protocol):
-    """Rows, wherever they are, with whatever map and constant feature stands between them and w."""
+    """Rows in memory or on a cluster, with a map, a scaling and a constant feature between them and w."""
 
     @property
     def n_values(self) -> int:
-        """About how many feature values a pass over the rows touches."""
+        """The approximate number of feature values in a pass over the rows."""
 
     def scores_of_all(self, W: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """``scores`` of each w in W (k, dimension): (m, k) float64, in one pass; written to ``out`` if given."""
+        """``scores`` of each w in W (k, dimension), to the same bits, in one pass: (m, k) float64, written to ``out``
+        if given, C-contiguous."""
 
     def combine_all(self, C: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``combine`` of each column of C (m, k): (k, dimension) float64, in one pass."""
+        """``combine`` of each column of C (m, k), C-contiguous, in one pass: (k, dimension) float64."""
 
-    def select(self, which: RowNumbers) -> RowOperator:
-        """The rows ``which`` (k,) int32 or int64, in that order."""
+    def select(self, which: RowNumbers) -> RowOperator: ...
 
     def means(self, which: NDArray[np.int64], offsets: NDArray[np.int64]) -> RowOperator:
-        """For each run of the rows ``which`` (k,) int64 their mean: row i of the (r + 1,) int64 boundaries ``offsets``
-        is that of which[offsets[i]:offsets[i + 1]]."""
+        """The mean of each run of the rows ``which`` (k,) int64, as w sees them: row i is the mean of
+        which[offsets[i]:offsets[i + 1]], for ``offsets`` (r + 1,) int64. One pass over the rows."""
 
     def for_many_passes(self) -> RowOperator:
-        """The same rows, stored as passes over them go fastest."""
+        """The same rows, in the layout whose passes are fastest."""
 
     def copied(self) -> RowOperator:
-        """The same rows, as a copy of their own in order, for many passes over a part."""
+        """The same rows, copied into their order, for many passes over a selection."""
 
     def with_bias(self, bias: float) -> RowOperator:
         """The same rows with a constant feature of this value, unless they have one."""
 
     def with_threads(self, threads: int) -> RowOperator:
-        """The same rows, for kernels of at most ``threads`` threads."""
+        """The same rows, with at most ``threads`` threads in a pass."""
 
     @property
     def bytes_shared(self) -> int:
-        """Bytes that a pass reads and another pass could share: those of the matrix; 0 without one."""
+        """Bytes that two passes could read together: those of the matrix, 0 if each pass maps the rows."""
 
     def with_kernels(self, kernels: RowKernels) -> RowOperator:
-        """The same rows, whose passes these kernels do."""
+        """The same rows, with these kernels for their passes."""

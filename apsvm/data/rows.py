@@ -1,12 +1,10 @@
-"""``Rows``: a matrix in memory, or one mapped from a file, as a ``RowOperator`` (``apsvm.data.row_operator``).
+"""``Rows``: a matrix in memory, or mapped from a file, as a ``RowOperator``. ``apsvm.data.row_operator`` documents the
+methods.
 
-A selection of its rows takes no copy, and is gone through in the order of the matrix where it is a few ascending runs.
-
-With a bias B, LIBLINEAR's ``-B``, every row has one more feature of that value: w gets one more entry.
-Scores are summed row by row and combinations in blocks that depend on the data alone, so the number of threads never
-changes a bit of the result. A scaling (``scaling``) is applied to w and to what comes out, never to X. A map of the
-features (``feature_map``) stands before the scaling: a pass maps the rows block by block, or ``for_many_passes`` keeps
-the mapped rows, where memory allows.
+A selection of rows shares the matrix. With a bias B, LIBLINEAR's ``-B``, every row has one more feature of that value,
+and w one more entry. Scores are summed row by row, and combinations in blocks that depend on the data alone: the number
+of threads changes no bit of a result. A scaling is applied to w and to the results, never to X. A feature map stands
+before the scaling. A pass maps the rows block by block, or ``for_many_passes`` keeps the mapped rows if memory allows.
 """
 
 from __future__ import annotations
@@ -131,17 +129,14 @@ class Rows:
 
     @property
     def dimension(self) -> int:
-        """Number of weights: the features as mapped, and the bias if there is one."""
         return int(self._X.shape[1]) + (self._bias is not None)
 
     @property
     def features(self) -> int:
-        """Number of features as mapped, without the bias."""
         return int(self._X.shape[1])
 
     @property
     def n_values(self) -> int:
-        """About how many feature values a pass over the selected rows touches."""
         X = self._X
         if isinstance(X, MappedMatrix):
             return round(X.values_of_row * len(self))
@@ -176,12 +171,9 @@ class Rows:
         return Moments(mean, variance)
 
     def select(self, which: RowNumbers) -> Rows:
-        """The rows ``which`` (positions within this selection, integers), in that order; X is shared."""
         return self._like(self._X, self._numbers(which))
 
     def means(self, which: NDArray[np.int64], offsets: NDArray[np.int64]) -> Rows:
-        """For each run of the rows ``which`` (positions within this selection) their mean, as w sees them: row i of
-        the (r + 1,) boundaries ``offsets`` is that of which[offsets[i]:offsets[i + 1]]. One pass over the rows."""
         chosen = self._numbers(which)
         sizes = np.diff(offsets)
         weights = np.repeat(1.0 / sizes, sizes)
@@ -232,15 +224,12 @@ class Rows:
         return rows
 
     def with_bias(self, bias: float) -> Rows:
-        """The same rows with a constant feature of this value, unless they have one."""
         return self._varied("_bias", bias) if self._bias is None else self
 
     def with_threads(self, threads: int) -> Rows:
-        """The same rows, for kernels of at most ``threads`` threads."""
         return self._varied("threads", threads)
 
     def with_kernels(self, kernels: RowKernels) -> Rows:
-        """The same rows, whose passes these kernels do."""
         return self._varied("_kernels", kernels)
 
     def _varied(self, name: str, value: object) -> Rows:
@@ -252,7 +241,6 @@ class Rows:
 
     @property
     def bytes_shared(self) -> int:
-        """Bytes of the matrix; 0 if each pass maps the rows anew."""
         X = self._X
         if isinstance(X, MappedMatrix):
             return 0
@@ -292,15 +280,12 @@ class Rows:
         return values if self._selection is None else values[self._selection]
 
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """w·x of every selected row: (m,) float64, for w (dimension,) float64; written to ``out`` if given."""
         if out is None:
             out = np.empty(len(self))
         self.scores_of_all(w[None], out.reshape(-1, 1))
         return out
 
     def scores_of_all(self, W: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """``scores`` of each w in W (k, dimension): (m, k) float64, to the same bits; each row is mapped, and read from
-        memory, once. Written to ``out`` (m, k), C-contiguous, if given."""
         if W.shape[1] != self.dimension:
             raise ValueError(f"expected {self.dimension} weights, as there are columns, found {W.shape[1]}")
         if out is None:
@@ -323,12 +308,10 @@ class Rows:
         return out
 
     def combine(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Xᵀc: (dimension,) float64, for c (m,) float64. Rows of weight 0 are passed over where they are many."""
         combined: NDArray[np.float64] = self.combine_all(c.reshape(-1, 1))[0]
         return combined
 
     def combine_all(self, C: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``combine`` of each column of C (m, k), C-contiguous: (k, dimension) float64, in one pass."""
         of_row = C if self._factors is None else C * self._of_selected(self._factors)[:, None]
         X = self._X
         if isinstance(X, MappedMatrix):

@@ -1,4 +1,4 @@
-"""Parquet, Arrow (Feather), JSON lines, sheets and data frames as tables of Arrow's arrays."""
+"""Reads Parquet, Arrow (Feather), JSON, sheets and data frames as tables of Arrow's arrays."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from apsvm.data.tables.kinds import Kind, is_json
 from apsvm.data.tables.text import Choosing, decoded, not_utf8
 from apsvm.data.text import text_blocks
 
-#: Bytes of each column of Parquet that are read at a time.
+#: Bytes read at a time of each Parquet column.
 _BUFFER = 1 << 18
 #: Deepest nesting of JSON values that is read.
 DEEPEST_JSON = 64
-#: Below it a float64 is every integer.
+#: float64 holds every integer below it.
 _EXACT = float(1 << 53)
 _NOT_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[^][{}]+')
 
@@ -48,15 +48,15 @@ def table_of_arrow(stream: BinaryIO, kind: Kind, name: str, choose: Choosing, op
 
 
 def table_of_frame(table: Any, text: Sequence[str], source: str) -> Table:
-    """All columns of an Arrow table; ``text``: those without a type. ``source``: what it is called in messages. Raises
-    DataError."""
+    """All columns of the Arrow table ``table``, called ``source`` in messages. The columns ``text`` have no type.
+    Raises DataError."""
     columns = dict(zip(different_names(table.column_names, source), table.columns, strict=True))
     return _checked(columns, Places.of(source), text)
 
 
 def _checked(columns: dict[str, Any], places: Places, text: Sequence[str], strings: Sequence[str] = ()) -> Table:
-    """A table of columns that can be read; ``strings``: those read as dictionaries that are typed as text. Raises
-    DataError."""
+    """The table of these columns. ``strings`` are typed as text and were read as dictionaries. Raises DataError for a
+    type that is not read."""
     import pyarrow
     from pyarrow import types
 
@@ -83,7 +83,7 @@ def _checked(columns: dict[str, Any], places: Places, text: Sequence[str], strin
 
 
 def _table_of_columns(stream: BinaryIO, kind: Kind, name: str, choose: Choosing) -> Table:
-    """Table of a Parquet or Arrow file."""
+    """The table of a Parquet or Arrow file."""
     with parsing(name, kind.value):
         if kind is Kind.PARQUET:
             from pyarrow import parquet
@@ -93,12 +93,12 @@ def _table_of_columns(stream: BinaryIO, kind: Kind, name: str, choose: Choosing)
         else:
             whole = _arrow_file(stream)
             schema = whole.schema
-        names = schema.names  # which it decodes here
+        names = schema.names  # pyarrow decodes them here
     kept = list(choose(name, different_names(names, name), _index_of(schema)))
     strings = [column for column in kept if kind is Kind.PARQUET and type_of(schema.field(column).type) == "string"]
     with parsing(name, kind.value):
         if kind is Kind.PARQUET:
-            # As dictionaries: a text that is there a million times is unpacked once.
+            # As dictionaries: each distinct text is unpacked once.
             file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_BUFFER, read_dictionary=strings)
             whole = file.read(columns=kept)
         whole.validate(full=True)
@@ -116,7 +116,7 @@ def _arrow_file(stream: BinaryIO) -> Any:
 
 
 def _index_of(schema: Any) -> list[str]:
-    """The columns that were the index of a data frame, as pandas notes it in the file."""
+    """The columns that were the index of a data frame, from the metadata that pandas writes."""
     try:
         noted = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
         return [name for name in noted if isinstance(name, str)]
@@ -125,7 +125,7 @@ def _index_of(schema: Any) -> list[str]:
 
 
 def _columns_of_json(stream: BinaryIO, name: str, encoding: str) -> dict[str, Any]:
-    """The columns of JSON, an object a line or an array of objects: Arrow's arrays, or lists of values."""
+    """The columns of JSON, an object a line or an array of objects, as Arrow's arrays or lists of values."""
     import pyarrow
     from pyarrow import json as arrow_json
 
@@ -139,12 +139,12 @@ def _columns_of_json(stream: BinaryIO, name: str, encoding: str) -> dict[str, An
         if all(map(_is_exact, table.columns)) and table.num_rows == len(lines):
             return dict(zip(different_names(table.column_names, name), table.columns, strict=True))
     except (pyarrow.ArrowException, UnicodeError):
-        pass  # a column of numbers and words, or a line that is none: pyarrow does not say where
+        pass  # a column of numbers and words, or a line that is no object: pyarrow does not give its place
     return _by_name(_objects(content, lines, name))
 
 
 def _refuse_deep(content: bytes, lines: Sequence[bytes], name: str) -> None:
-    """Raises DataError for values deeper than a parser may recurse."""
+    """Raises DataError for values that are nested too deep for a recursive parser."""
     if content.count(b"{") + content.count(b"[") <= len(lines) + 1:
         return
     depth = 0
@@ -159,7 +159,7 @@ def _refuse_deep(content: bytes, lines: Sequence[bytes], name: str) -> None:
 
 
 def _objects(content: bytes, lines: Sequence[bytes], name: str) -> Iterator[dict[str, Any]]:
-    """The rows. Raises DataError where one is no object."""
+    """The rows. Raises DataError for a row that is no object."""
     if content.startswith(b"[") and (len(lines) > 1 or content.endswith(b"]")) and is_json(content):
         for number, row in enumerate(json.loads(content, parse_int=_integer)):
             if not isinstance(row, dict):
@@ -189,7 +189,7 @@ def _by_name(rows: Iterator[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _is_exact(column: Any) -> bool:
-    """True if pyarrow's derived type keeps the text's value: no dates, no integers beyond 64 bits."""
+    """True if the type that pyarrow derived keeps the values of the text: no date, no integer beyond 64 bits."""
     import pyarrow
     from pyarrow import compute
 
@@ -200,12 +200,12 @@ def _is_exact(column: Any) -> bool:
 
 
 def _integer(digits: str) -> int | float | str:
-    """Text where it may be beyond 64 bits: a name of a row keeps its digits."""
+    """The integer, or its digits as text if it may be beyond 64 bits: ids keep their digits."""
     return int(digits) if len(digits) < 19 else digits
 
 
 def _of_one_type(values: list[Any], column: str, places: Places, text: list[str]) -> Any:
-    """A column of values, which is one of ``text`` where numbers and words are in it. Raises DataError for lists."""
+    """The values as an array. A column of numbers and words is added to ``text``. Raises DataError for lists."""
     at = next((at for at, value in enumerate(values) if isinstance(value, list | dict)), None)
     if at is not None:
         found = "a list" if isinstance(values[at], list) else "an object"
@@ -215,7 +215,7 @@ def _of_one_type(values: list[Any], column: str, places: Places, text: list[str]
 
 
 def array_of(values: Sequence[Any], column: str, text: list[str]) -> Any:
-    """Values of Python as a chunked array; of numbers and words the texts, of a column that ``text`` is to name."""
+    """Python values as a chunked array. A column of numbers and words becomes texts, and is added to ``text``."""
     import pyarrow
 
     types = {type(value) for value in values if value is not None}
@@ -233,7 +233,7 @@ def _is_digits(value: object) -> bool:
 
 
 def array_of_words(values: Sequence[Any]) -> Any:
-    """Words, and numbers, truth values and dates as CSV would have them, as an array."""
+    """The values as an array of texts, written as in a CSV."""
     import pyarrow
 
     return pyarrow.array([value if value is None else _word_of(value) for value in values], pyarrow.string())

@@ -1,4 +1,4 @@
-"""Columns that are no features: labels, queries, bags, costs and the names of the rows."""
+"""Reads the columns that are not features: labels, queries, bags, costs and names of rows."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from apsvm.data.tables.roles import listed
 from apsvm.data.tables.typed import not_numbers
 from apsvm.data.tables.written_numbers import TRUTH
 
-#: Of two words the positive one, in any case.
+#: Words for the positive label, in lower case.
 _POSITIVE = ("yes", "y", "t", "positive", "pos", "1", "fraud")
 
 
 def labels_of(
     cells: Cells, label_words: tuple[str, ...] | None, positive: float | str | None
 ) -> tuple[NDArray[np.float64], tuple[str, ...], str]:
-    """The labels (n,), the words that their numbers stand for if they are words, and what is to be said of these.
+    """The labels (n,), the words that they stand for, if any, and a remark on the words.
 
-    Two words become 0 and 1, the second positive by custom ("yes") or because it is the rarer one; more become 0, 1 …
-    by the alphabet.
+    Two words become 0 and 1; 1 is the positive one, by custom ("yes") or because it is rarer. More words become 0, 1 …
+    in alphabetical order.
 
     Parameters
     ----------
-    label_words : the words of the labels that a model was trained on; None: of a training
-    positive : in training, the positive label that the user named
+    label_words : the words of a model's labels; None in training
+    positive : the positive label that the user named, in training
 
     Raises
     ------
@@ -37,9 +37,7 @@ def labels_of(
     _refuse_missing(cells, cells.is_missing, "label", advice(" (--labelled-only)"))
     if cells.codes is None or not cells.words:
         if not label_words:
-            if np.isinf(cells.values).any():
-                row = int(np.argmax(np.isinf(cells.values)))
-                raise cells.fail(row, f"expected a finite number, found '{cells.values[row]:g}'")
+            cells.refuse_infinite()
             return cells.values.copy(), (), ""
     elif not label_words and all(word.lower() in TRUTH for word in cells.words):
         numbers = zip(cells.texts, cells.number_of.tolist(), strict=True)
@@ -78,7 +76,8 @@ def _in_order(
 
 
 def numbered(cells: Cells, what: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """The queries or bags (n,), the integers that they are, or else numbered as they appear; and then their names."""
+    """The queries or bags (n,): their integers, or numbers in the order of appearance and the names that they stand
+    for."""
     texts, codes = cells.as_they_stand
     _refuse_missing(cells, codes < 0, what)
     integers = _integers_of(texts)
@@ -86,7 +85,7 @@ def numbered(cells: Cells, what: str) -> tuple[NDArray[np.int64], tuple[str, ...
 
 
 def _integers_of(names: list[str]) -> NDArray[np.int64] | None:
-    """The names as integers; None where one of them is written otherwise, as 000088 and 1.0 are."""
+    """The names as integers; None if one is written otherwise, as 000088 and 1.0 are."""
     try:
         values = [int(name) for name in names]
     except ValueError:
@@ -96,7 +95,7 @@ def _integers_of(names: list[str]) -> NDArray[np.int64] | None:
 
 
 def costs_of(cells: Cells) -> NDArray[np.float64]:
-    """(n,) float64, at least 0."""
+    """(n,) float64, at least 0. Raises DataError."""
     _refuse_missing(cells, cells.is_missing, "cost")
     if cells.words:
         raise fail_of(cells, not_numbers(cells.name, cells.counted(np.isnan(cells.number_of)), of_training=False))
@@ -108,7 +107,7 @@ def costs_of(cells: Cells) -> NDArray[np.float64]:
 
 
 def keys_of(cells: Cells) -> NDArray[np.object_]:
-    """(n,) what the rows are called; "" where a cell is empty."""
+    """(n,) the names of the rows, "" for an empty cell."""
     texts, codes = cells.as_they_stand
     return np.array([*texts, ""], dtype=object)[codes]
 

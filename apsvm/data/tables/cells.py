@@ -1,7 +1,7 @@
-"""A column of a table as it was read: numbers, words and missing cells.
+"""The cells of a table's column: numbers, words and missing cells.
 
-Text is read with pyarrow's kernels: a column whose cells are all plain numbers is cast in one call; of another one its
-distinct texts are looked at. What a column is meant to be is decided in ``typed.py``.
+pyarrow casts a column of plain numbers in one call. Of other columns only the distinct texts are examined.
+``typed.py`` decides the type of a column.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from apsvm.data.tables.dates import A_DAY
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
-#: Texts that are read as a missing cell, in any case.
+#: Texts that are missing cells, in lower case.
 MISSING_WORDS = frozenset(
     (
         *("", "?", ".", "na", "n/a", "nan", "-nan", "null", "none", "nil", "<na>", "#n/a", "#na", "#n/a n/a"),
@@ -34,21 +34,28 @@ MISSING_WORDS = frozenset(
     )
 )
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-#: A number as it is usually written, whose last zeros may be left out.
+#: A number in its usual spelling, in which the zeros behind decimals do not count.
 _WITH_ZEROS = re.compile(r"(-?(?:0|[1-9][0-9]*))(\.[0-9]*?)0*")
-#: Digits that a code of 16 or more may have: longer integers are numbers too large for 64 bits.
+#: Digits of the longest code. Longer integers are numbers beyond 64 bits.
 _LONGEST_CODE = 20
 _BLANKS = " \t"
-#: Rows among which the names of columns are looked for, where a title may stand above them.
+#: Rows in which the names of columns may stand below a title.
 _ROWS_OF_TITLES = 21
-#: How many of a unit of durations are a second.
+#: Durations: the number of each unit in a second.
 _A_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
 class FilePlaces(NamedTuple):
-    """Locations of the rows of a file: its name; the unit in which it counts, "line" for text, else "row"; the number
-    of its first row; the numbers of the rows that are read, from 0, None for all; and how many rows other files have
-    before."""
+    """Locations of the rows of a file.
+
+    Attributes
+    ----------
+    source : the file's name
+    unit : "line" in text, else "row"
+    first : the number of the first row
+    kept : the rows that are read, counted from 0; None for all
+    begin : the number of rows in the files before
+    """
 
     source: str
     unit: str = "row"
@@ -59,7 +66,7 @@ class FilePlaces(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Locations of rows, for messages; ``files``: in the order of their rows."""
+    """Locations of rows, for messages. ``files`` are in the order of their rows."""
 
     files: tuple[FilePlaces, ...]
 
@@ -77,7 +84,7 @@ class Places:
         return self.files[0].unit if len(self.files) == 1 else "row"
 
     def number(self, row: int) -> int:
-        """The line of a row in its file, or its number there from 1."""
+        """The line of a row in its file, or its number there, counted from 1."""
         file = self._file(row)
         place = row - file.begin
         return file.first + (place if file.kept is None else int(file.kept[place]))
@@ -104,10 +111,10 @@ class Cells:
     ----------
     name : the column's name
     places : the locations of the rows
-    array : as it was read, an Arrow ChunkedArray; of float64 where text was read as numbers
-    is_text : True if the writer gave its cells no type, as in CSV
+    array : the cells as read, an Arrow ChunkedArray; of float64 if text was read as numbers
+    is_text : True if the file gives the column no type, as a CSV does
     decimal : the decimal mark of numbers in the file
-    is_string : True if an array of dictionaries has the writer's type of text
+    is_string : True if a dictionary array stands for a column that is typed as text
     missing_words : texts that stand for a missing cell, in lower case
     """
 
@@ -123,13 +130,16 @@ class Cells:
         return len(self.array)
 
     def let_go(self) -> None:
-        """Forgets the text of plain numbers, which are there as ``values``."""
+        """Replaces the text of plain numbers by their ``values``."""
         if self.type == "text" and self.codes is None:
-            self.array = array_of_floats(self.values)
+            import pyarrow
+
+            buffers = [None, pyarrow.py_buffer(self.values)]  # pyarrow's own way from numpy imports pandas
+            self.array = pyarrow.chunked_array([pyarrow.Array.from_buffers(pyarrow.float64(), len(self), buffers)])
 
     @cached_property
     def stored(self) -> str:
-        """The name of the type by its writer."""
+        """The name of the type in the file."""
         from pyarrow import types
 
         kind = self.array.type
@@ -139,7 +149,7 @@ class Cells:
 
     @cached_property
     def type(self) -> str:
-        """Type given by the file's writer: text (no type), category, or what ``type_of`` says."""
+        """The type in the file: "text" for none, "category", or the result of ``type_of``."""
         from pyarrow import types
 
         if self.is_text or types.is_null(self.array.type):
@@ -150,8 +160,8 @@ class Cells:
 
     @cached_property
     def _plain(self) -> NDArray[np.float64] | None:
-        """(n,) the numbers, and dates as days, of a column without other cells, NaN for a missing one; None of a column
-        with other cells, or one that is typed as words."""
+        """(n,) the numbers, or dates as days, and NaN for missing cells; None if the column has other cells or is typed
+        as words."""
         import pyarrow
         from pyarrow import compute, types
 
@@ -177,13 +187,13 @@ class Cells:
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """(n,) the numbers, and dates as days; NaN for all else."""
+        """(n,) the numbers, or dates as days; NaN for all other cells."""
         return np.append(self.number_of, np.nan)[self._distinct[1]] if self._plain is None else self._plain
 
     @cached_property
     def are_codes(self) -> bool:
-        """True if a column of text has plain integers that name something: all of one length and some with a zero in
-        front, or all of 16 to 20 digits, which float64 would merge."""
+        """True if the integers of a column of text are names: all have one length and some a leading zero, or all have
+        16 to 20 digits, which float64 would merge."""
         from pyarrow import compute, types
 
         if self.type != "text" or not types.is_string(self.array.type) or self._plain is None:
@@ -200,12 +210,12 @@ class Cells:
 
     @property
     def codes(self) -> NDArray[np.int32] | None:
-        """(n,) which of ``texts`` a cell is, −1 where it is missing; None of numbers and dates alone."""
+        """(n,) the index in ``texts`` of each cell, −1 for a missing one; None for a column of numbers or dates."""
         return self._distinct[1] if self._plain is None else None
 
     @property
     def texts(self) -> list[str]:
-        """The distinct texts of cells that are not missing, without blanks around them."""
+        """The distinct texts of cells with a value, without blanks around them."""
         return self._distinct[0]
 
     @cached_property
@@ -217,8 +227,7 @@ class Cells:
 
     @cached_property
     def as_they_stand(self) -> tuple[list[str], NDArray[np.int32]]:
-        """The distinct texts, also of numbers and of what else means a missing cell, and of each cell which it is;
-        −1 where it is empty."""
+        """The distinct texts, words for missing cells included, and the index (n,) of each cell's text, −1 if empty."""
         import pyarrow
         from pyarrow import types
 
@@ -226,7 +235,7 @@ class Cells:
         if encoded.num_chunks == 0:
             return [], np.empty(0, dtype=np.int32)
         encoded = encoded.unify_dictionaries()
-        # polars has indices without a sign.
+        # The indices of polars are unsigned.
         indices = [values_of(chunk.indices.cast(pyarrow.int32()), np.int32, -1) for chunk in encoded.chunks]
         of_cell, dictionary = np.concatenate(indices), encoded.chunk(0).dictionary
         if types.is_floating(dictionary.type):
@@ -241,7 +250,7 @@ class Cells:
 
     @cached_property
     def number_of(self) -> NDArray[np.float64]:
-        """(k,) the values of ``texts`` as numbers; NaN for other text."""
+        """(k,) the numbers that ``texts`` spell; NaN for words."""
         texts = self.texts
         if self.decimal != ".":
             texts = [text.replace(".", " ").replace(self.decimal, ".") for text in texts]
@@ -250,28 +259,28 @@ class Cells:
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
-        """(k,) how many cells have each of ``texts``."""
+        """(k,) the number of cells with each of ``texts``."""
         codes = self._distinct[1]
         return np.bincount(codes[codes >= 0], minlength=len(self.texts)).astype(np.int64)
 
     @cached_property
     def is_missing(self) -> NDArray[np.bool_]:
-        """(n,)"""
+        """(n,) True for a missing cell."""
         codes = self.codes
         missing: NDArray[np.bool_] = np.isnan(self.values) if codes is None else codes < 0
         return missing
 
     @cached_property
     def words(self) -> list[str]:
-        """Distinct texts that are no numbers."""
+        """The distinct texts that are no numbers."""
         return [] if self.codes is None else list(compress(self.texts, np.isnan(self.number_of)))
 
     def counted(self, chosen: NDArray[np.bool_]) -> dict[str, int]:
-        """Some of ``texts``, (k,), and how many cells have each."""
+        """The ``chosen`` (k,) of ``texts``, each with the number of its cells."""
         return dict(compress(zip(self.texts, self.counts.tolist(), strict=True), chosen))
 
     def with_none(self) -> Cells:
-        """The same of which the word none is no missing cell, as labels may be."""
+        """The same cells, in which "none" is a word, as in a column of labels."""
         return replace(self, missing_words=MISSING_WORDS - {"none"})
 
     def text_at(self, row: int) -> str:
@@ -283,14 +292,20 @@ class Cells:
         """The error of a cell."""
         return DataError(f"{self.places.shown(row, self.name)}: {problem}")
 
+    def refuse_infinite(self) -> None:
+        """Raises DataError for an infinite number."""
+        rows = np.flatnonzero(np.isinf(self.values))
+        if rows.size:
+            raise self.fail(int(rows[0]), f"expected a finite number, found '{self.values[rows[0]]:g}'")
+
     @property
     def word_codes(self) -> NDArray[np.int32]:
-        """(n,) which of ``texts`` a cell is, also of numbers; −1 where it is missing."""
+        """(n,) the index in ``texts`` of each cell, numbers included; −1 for a missing one."""
         return self._distinct[1]
 
     def of_words(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
-        """Categories of the column: the different words, their counts, and the index of each text's word. 10 and 10.0
-        are one word, 01234 and 1234 two."""
+        """The distinct words, their counts, and the index of each text's word. 10 and 10.0 are one word, 01234 and 1234
+        are two."""
         words = [word_of(text) for text in self.texts]
         place: dict[str, int] = {}
         of_text = np.array([place.setdefault(word, len(place)) for word in words], dtype=np.int64)
@@ -317,8 +332,8 @@ def type_of(kind: Any) -> str:
 
 
 def values_of(array: Any, dtype: type[np.generic], null: float) -> AnyArray:
-    """(n,) the values of an Arrow array of this type, ``null`` for a null. They are those of its buffer: pyarrow's own
-    way to numpy imports pandas, which takes .4 s and 60 MB."""
+    """(n,) the values in the buffer of an Arrow array of this type, ``null`` for a null. pyarrow's own way to numpy
+    imports pandas, which takes .4 s and 60 MB."""
     from pyarrow import compute
 
     filled = compute.fill_null(array, null) if array.null_count else array
@@ -330,24 +345,16 @@ def floats_of(array: Any) -> NDArray[np.float64]:
     return values_of(array, np.float64, np.nan)
 
 
-def array_of_floats(values: Any) -> Any:
-    """The float64 numbers in a buffer as a chunked array; pyarrow's own way would import pandas here, too."""
-    import pyarrow
-
-    buffer = pyarrow.py_buffer(values)
-    return pyarrow.chunked_array([pyarrow.Array.from_buffers(pyarrow.float64(), buffer.size // 8, [None, buffer])])
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """The columns of a file that were read.
+    """Columns of one file or several.
 
     Attributes
     ----------
     columns : by name
     places : the locations of the rows
-    remarks : remarks for the user on how cells were read
-    fingerprint : sha256 of the bytes of the file, or of the fingerprints of several
+    remarks : remarks on how cells were read
+    fingerprint : SHA-256 of the file, or of the fingerprints of several
     """
 
     columns: dict[str, Cells]
@@ -378,12 +385,8 @@ class Table:
 
 
 def behind_another(tables: Sequence[Table]) -> Table:
-    """The rows of all tables; the columns are in the order of the first.
-
-    Raises
-    ------
-    DataError : a column has a type in one table that it has not in another
-    """
+    """The rows of all tables, with the columns in the order of the first. Raises DataError for a column whose type
+    differs between tables."""
     import pyarrow
 
     begins = np.cumsum([0, *map(len, tables[:-1])]).tolist()
@@ -404,7 +407,7 @@ def behind_another(tables: Sequence[Table]) -> Table:
 
 
 def _alike(cells: Sequence[Cells]) -> list[Any]:
-    """The arrays of a column in several tables as arrays of one type. Raises DataError."""
+    """The arrays of a column in several tables, cast to one type. Raises DataError."""
     import pyarrow
     from pyarrow import types
 
@@ -429,13 +432,13 @@ def _alike(cells: Sequence[Cells]) -> list[Any]:
 
 
 def word_of(text: str) -> str:
-    """A text as a word: a number without zeros behind its decimals."""
+    """The word of a text: a number loses the zeros behind its decimals."""
     found = _WITH_ZEROS.fullmatch(text)
     return text if found is None else found[1] + (found[2] if len(found[2]) > 1 else "")
 
 
 def text_of(number: float) -> str:
-    """A number as a word: 1 of 1.0."""
+    """The word of a number: 1.0 is "1"."""
     return repr(number + 0.0).removesuffix(".0")
 
 
@@ -445,17 +448,17 @@ def shown(word: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name as one would type it in a shell."""
+    """A name as it is typed in a shell."""
     return name if re.fullmatch(r"[\w.-]+", name) else f"'{name}'"
 
 
 def leaving_out(name: str) -> str:
-    """Advice that leaves the column out, in the caller's syntax (command or Python)."""
+    """How to leave the column out, in the syntax of the command or of Python."""
     return advice(f"--drop {quoted(name)}", "leave it out of X")
 
 
 def refuse_title(are_filled: Sequence[Sequence[bool]], place: str, first: int) -> None:
-    """Raises DataError where the first row, number ``first``, has one filled cell, and a row below it the names."""
+    """Raises DataError if the first row, number ``first``, is a title: one cell is filled, and more than two below."""
     filled = [sum(row) for row in are_filled[:_ROWS_OF_TITLES]]
     most = max(filled)
     if filled[0] == 1 and most > 2:
@@ -467,7 +470,7 @@ def refuse_title(are_filled: Sequence[Sequence[bool]], place: str, first: int) -
 
 
 def different_names(names: Sequence[str], source: str, hint: str = "") -> Sequence[str]:
-    """The names, if no two columns have the same. Raises DataError."""
+    """The names. Raises DataError if two columns have the same."""
     twice = sorted(column for column, times in Counter(names).items() if times > 1)
     if twice:
         found = ", ".join(twice[:8])

@@ -1,9 +1,8 @@
-"""Dates as features: how long before the newest of training, where in the year and the week, and at what hour.
+"""Dates as features: the age at the newest date of training, the season, the weekday and the hour. Times have the hour
+alone.
 
-Of times alone the hour is all there is.
-
-What turns is a sine and a cosine, so that December is beside January and 23 beside 0 o'clock. Day and month of
-03/04/2024 can be told only by the other dates of the column; where they leave both readings open the column is refused.
+Season and hour are a sine and a cosine, so that December is near January and 23 near 0 o'clock. The other dates of a
+column decide between day and month in 03/04/2024; if they leave both readings open, the column is refused.
 """
 
 from __future__ import annotations
@@ -30,27 +29,27 @@ _YEAR_LAST = re.compile(
 )
 _MONTH_FIRST = re.compile(rf"({_MONTH})( )(\d{{1,2}}),? (\d{{4}})(?:[T ]\s*{_TIME})?", re.IGNORECASE)
 _TIME_ALONE = re.compile(_TIME)
-#: What looks like a date, in whatever form.
+#: A word that looks like a date of any form.
 LIKE_A_DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?!\d).*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}(?!\d).*|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
     rf"|\d{{1,2}}([-/. ])(?:{_MONTH})\3\d{{2,4}}(?!\d).*",
     re.IGNORECASE,
 )
 _EPOCH = date(1970, 1, 1).toordinal()
-#: Seconds of a day.
+#: Seconds in a day.
 A_DAY = 86400.0
-#: Days of a year, in the mean.
+#: Days in a mean year.
 YEAR = 365.2425
-#: Decimals of sines and cosines: those of 1 and of 11 o'clock are equal, whatever library computes them, and no rule
-#: tells them apart.
+#: Decimals of sines and cosines. Those of 1 and of 11 o'clock are equal then, in any mathematical library, and no rule
+#: splits between them.
 DECIMALS = 9
-#: Of fewer days the time of the year says what the age says.
+#: Within fewer days the season repeats the age.
 _DAYS_WITH_SEASONS = 300.0
 
 
 def days_of(word: str, order: str) -> float | None:
-    """The days from the beginning of 1970 to a date, with its time of day, in UTC where it names its zone, or of a time
-    alone those from midnight; None where the word is none of this order; where points stand, the day is first."""
+    """Days from the beginning of 1970 to a date with its time of day, in UTC if it names a zone; of a time alone, days
+    since midnight. None if the word is no date of this order. Between points the day is first."""
     pattern = {"ymd": _YEAR_FIRST, "time": _TIME_ALONE}.get(order, _YEAR_LAST)
     word = word.strip()
     found = pattern.fullmatch(word) or (_MONTH_FIRST.fullmatch(word) if order in ("dmy", "mdy") else None)
@@ -65,7 +64,7 @@ def days_of(word: str, order: str) -> float | None:
             "dmy": (third, second, first),
             "mdy": (third, first, second),
         }[order]
-        if day[:1].isalpha():  # March 26 in whatever order
+        if day[:1].isalpha():  # March 26, in any order
             month, day = day, month
         month = _MONTHS.index(month[:3].lower()) + 1 if month[:1].isalpha() else month
         try:
@@ -95,12 +94,12 @@ def has_zone(word: str) -> bool:
 
 
 def day_of(days: float) -> date:
-    """The day of a date in days."""
+    """The calendar day of a date in days."""
     return date.fromordinal(_EPOCH + int(np.floor(days)))
 
 
 def parts_of(days: NDArray[np.float64], order: str) -> tuple[DatePart, ...]:
-    """Date parts worth a feature, from the training dates (n,) in days, or times of day."""
+    """The date parts that vary in the training dates (n,), in days."""
     if order == "time":
         return (DatePart.HOUR,)
     parts = [DatePart.AGE]
@@ -114,15 +113,15 @@ def parts_of(days: NDArray[np.float64], order: str) -> tuple[DatePart, ...]:
 
 
 def features_of_dates(days: NDArray[np.float64], parts: Sequence[DatePart], newest: float) -> NDArray[np.float64]:
-    """(n, features) of the dates (n,), in days. NaN, a missing date, gives zeros and no age. Dates after the newest
-    have age 0."""
+    """The features (n, k) of the dates (n,), in days. A missing date, NaN, has zeros and the age NaN. Dates after
+    ``newest`` have age 0."""
     return np.concatenate([values[:, None] for part in parts for values in _values(days, part, newest)], axis=1)
 
 
 def _values(days: NDArray[np.float64], part: DatePart, newest: float) -> Iterator[NDArray[np.float64]]:
     there = ~np.isnan(days)
     if part is DatePart.AGE:
-        yield np.maximum(newest - days, 0.0)  # the future was not seen in training
+        yield np.maximum(newest - days, 0.0)  # training has no dates after the newest
     elif part is DatePart.WEEKDAY:
         weekday = np.mod(np.floor(np.where(there, days, 0.0)) + 3.0, 7.0)  # 1970 began with a Thursday
         yield from ((there & (weekday == number)).astype(np.float64) for number in range(7))

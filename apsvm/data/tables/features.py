@@ -1,5 +1,5 @@
-"""Features of the columns of a table, as ``Columns`` says: numbers with what stands for missing ones, words as features
-that are 1 or 0, what is said of dates. Where few of the features are numbers the rows are sparse."""
+"""Makes features of a table's columns, as learned: numbers, with a value for missing ones; a feature of 1 and 0 for
+each word; the age, season, weekday and hour of dates. The rows are sparse if few features are numbers."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from apsvm.models.columns import EXAMPLES, Column, ColumnKind, Columns, DatePart
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
-#: From this share of features that may be other than 0 on, rows are dense.
+#: Rows are dense from this share of features that may differ from 0.
 _DENSE_FROM = 0.5
-#: Rows made at a time.
+#: Rows that are converted at a time.
 BLOCK = 1 << 14
 
 
 @dataclass
 class Unusual:
-    """Cells that training had not: missing ones by column, and sentences on others; ``details``: those for ``-v``."""
+    """Cells unlike those of training: missing ones by column, remarks, and ``details`` for ``-v``."""
 
     missing: dict[str, int] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
@@ -41,11 +41,11 @@ class Unusual:
 def features_of(
     table: Table, columns: Columns, *, for_training: bool, dtype: DTypeLike = np.float64
 ) -> tuple[Matrix, list[str], list[str]]:
-    """The rows (n, columns.width) of the feature columns, dense or CSR, remarks on them, and details.
+    """The features (n, columns.width), dense or CSR, remarks, and details for ``-v``.
 
     Parameters
     ----------
-    for_training : True if the columns were learned from these cells, of which everything has been said
+    for_training : True if the columns were learned from these cells; there are no remarks then
     dtype : float64, or float32: rounded
 
     Raises
@@ -108,7 +108,8 @@ def _sparse(n: int, encoded: Sequence[AnyArray], columns: Columns, dtype: DTypeL
 
 
 def encode(cells: Cells, column: Column, unusual: Unusual) -> AnyArray:
-    """The features (n, column.width) float64 of a column; of words (n,) int64 the one that is 1, from 0, or −1.
+    """The features (n, column.width) float64 of a column. For words (n,) int64: the index of the feature that is 1, or
+    −1.
 
     Raises
     ------
@@ -147,9 +148,7 @@ def numbers_of(cells: Cells, column: Column) -> NDArray[np.float64]:
         row = int(np.argmax(is_number))
         raise cells.fail(row, f"expected a number, found {shown(cells.text_at(row))}")
     if cells.codes is None:
-        if np.isinf(values).any():
-            row = int(np.argmax(np.isinf(values)))
-            raise cells.fail(row, f"expected a finite number, found '{values[row]:g}'")
+        cells.refuse_infinite()
         return values
     of_text, style = cells.number_of.copy(), column.style
     if not style and not any("%" in word for word in cells.words):  # amounts, where training had plain numbers
@@ -196,7 +195,7 @@ def _days_of(cells: Cells, column: Column, unusual: Unusual) -> NDArray[np.float
 
 
 def _categories(cells: Cells, column: Column, unusual: Unusual) -> NDArray[np.int64]:
-    """Index of each cell's feature; −1 without one."""
+    """(n,) the index of each cell's feature, −1 without one."""
     name = column.name
     place = {word: number for number, word in enumerate(column.categories)}
     other = len(column.categories) if column.other else -1

@@ -18,14 +18,14 @@ from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.matrices import NPY_MAGIC, NPZ_MAGICS
 from apsvm.data.text import COMPRESSED, BlockStream, blocks_of, opened_binary, text_blocks
 
-#: What may stand between the fields of a CSV.
+#: Separators of a CSV.
 SEPARATORS = ",\t;|"
 _HEAD = 1 << 16
 _LINES_SEEN = 100
 
 _PARQUET, _ARROW_MAGICS = b"PAR1", (b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-#: What every token behind the label is in svmlight text.
+#: A number, or several with commas between them.
 _LABEL = re.compile(rb"[-+.,\deE]+|nan|inf", re.IGNORECASE)
 #: An object, or a list of objects.
 _JSON = re.compile(rb"\s*(\{|\[\s*\{)")
@@ -50,17 +50,17 @@ class Kind(Enum):
         return self not in (Kind.FOLDER, Kind.MATRIX, Kind.SVMLIGHT)
 
 
-#: How a zip archive begins that has files, and documents of older Office programs.
+#: First bytes of a zip archive, and of documents of older Office programs.
 _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-#: What stands between the fields of a row otherwise than in a table with colons.
+#: Separators that a table with colons does not have.
 _APART = re.compile(rb"[\s,;|#]")
-#: … and in one with blanks.
+#: Separators and quotes that a table with blanks does not have.
 _NO_BLANK = re.compile(rb"[\t:,;|#\"]")
 
 
 def recognised(source: str | os.PathLike[str]) -> tuple[Kind, str | os.PathLike[str] | BinaryIO]:
-    """Format of a file or of standard input ("-"), and the source to read instead: a stream if it can be read only
-    once. Raises OSError, and DataError if the source is empty."""
+    """Format of a file or of standard input ("-"), and the source to read: a stream if it can be read only once. Raises
+    OSError, and DataError if the source is empty."""
     if source != "-":
         _refuse_url(os.fspath(source))
         mode = os.stat(source).st_mode
@@ -95,7 +95,7 @@ def _refuse_url(source: str) -> None:
 
 
 def _kind_of_some(head: bytes, name: str) -> Kind:
-    """``kind_of``, of bytes that there are."""
+    """``kind_of``. Raises DataError for an empty file and for formats that are not read."""
     if not head:
         raise NoRowsError(f"{name}: the file is empty")
     if _is_blank(head) and len(head) < _HEAD:
@@ -129,13 +129,13 @@ def _is_workbook(head: bytes) -> bool:
 
 
 def _name_in_zip(head: bytes) -> bytes:
-    """The name of the first file of a zip archive."""
+    """Name of the first file of a zip archive."""
     return head[30 : 30 + int.from_bytes(head[26:28], "little")]
 
 
 def _between_columns(text: bytes) -> str | None:
-    """Colons or blanks, if nothing else stands between the words of the lines at the beginning, and as many in each;
-    blanks of numbers, as texts of one column may have them, too."""
+    """ "colons" or "blanks" if they separate the columns: no other separator stands in the first lines, and each line
+    has as many. Blanks count in lines of numbers only, since the texts of one column have blanks too."""
     lines = [line.strip() for line in re.split(rb"[\r\n]+", text.removeprefix(codecs.BOM_UTF8)) if line.strip()]
     lines = lines[: -1 if len(text) >= _HEAD else None][:_LINES_SEEN]  # the last may be cut off
     if len(lines) < 2:
@@ -171,12 +171,12 @@ def kind_of(head: bytes) -> Kind:
     lines = [line for line in re.split(rb"[\r\n]+", text) if line.strip() and not line.lstrip().startswith(b"#")]
     if any(map(_is_svmlight, lines[:_LINES_SEEN])) or not lines:
         return Kind.SVMLIGHT
-    if lines[0].lstrip().startswith(b"[") and is_json(lines[0]):  # a list, which is named as well
+    if lines[0].lstrip().startswith(b"[") and is_json(lines[0]):  # a list of other values: the reader names them
         return Kind.JSON
-    if is_marked:  # by a program of tables
+    if is_marked:  # programs for tables write the mark
         return Kind.CSV
     first = lines[0].strip(b" ")
-    # Without a separator it may be one column: its name, and something below it.
+    # Text without a separator may be one column: a name, and cells below it.
     is_name = len(lines) > 1 and b":" not in first and _LABEL.fullmatch(first.split()[0]) is None
     return Kind.CSV if is_name or any(one.encode() in first for one in SEPARATORS) else Kind.SVMLIGHT
 
@@ -191,10 +191,10 @@ def is_json(text: bytes) -> bool:
 
 
 def _first_text(head: bytes) -> bytes:
-    """The beginning of the text, decompressed; what is damaged is found by who reads it."""
+    """The beginning of the text, decompressed; b"" if it is damaged, which the reader will report."""
     if not head.startswith(COMPRESSED):
         return head
-    if head.startswith(_ZIP):  # of which the list of its files is at the end
+    if head.startswith(_ZIP):  # the list of its files is at its end
         content = head[30 + sum(int.from_bytes(head[at : at + 2], "little") for at in (26, 28)) :]
         if _name_in_zip(head).endswith(b"/"):  # a folder, which has no content
             return _first_text(content)

@@ -1,4 +1,4 @@
-"""Learns how the columns of a table become features, from the training rows or from evidence of parts of them."""
+"""Learns how the columns of a table become features, from the training rows or from evidence in parts of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def learn(table: Table, parts: Parts, options: TableOptions) -> tuple[Columns, l
     def evidence() -> Iterator[Sequence[Evidence]]:
         for name in parts.features:
             cells = table.columns[name]
-            refuse_missing(cells, options)
+            refuse_unusable(cells, options)
             yield [Evidence.of(cells, spelled=name in options.categorical)]
             cells.let_go()
             release_text()
@@ -44,7 +44,7 @@ def learn(table: Table, parts: Parts, options: TableOptions) -> tuple[Columns, l
 
 
 def release_text() -> None:
-    """Gives back the memory of text that is no longer needed, which pyarrow keeps for other files."""
+    """Returns unused memory that pyarrow keeps for other files."""
     import pyarrow
 
     pyarrow.default_memory_pool().release_unused()
@@ -53,20 +53,18 @@ def release_text() -> None:
 def learn_of_parts(
     evidence: Sequence[Mapping[str, Evidence]], parts: Parts, options: TableOptions, source: str
 ) -> tuple[Columns, list[str]]:
-    """``learn`` of the evidence of tables with the same columns, wherever these are.
-
-    Raises
-    ------
-    DataError : as ``learn``; a column has different types
-    """
+    """``learn`` from the evidence in several tables with the same columns. Raises DataError as ``learn``, and for a
+    column whose type differs between tables."""
     try:
         return _learned(([one[name] for one in evidence] for name in parts.features), parts, options, source)
     except WrongCellsError as error:
         raise DataError(f"{source}: column {error.name!r}: {error}") from None
 
 
-def refuse_missing(cells: Cells, options: TableOptions) -> None:
-    """Raises DataError for a missing cell where that is refused."""
+def refuse_unusable(cells: Cells, options: TableOptions) -> None:
+    """Raises DataError for an infinite number, and for a missing cell if the options refuse it."""
+    if cells.name not in options.categorical:
+        cells.refuse_infinite()
     rows = np.flatnonzero(cells.is_missing)
     if rows.size and options.missing == "refuse":
         count = f", and in {rows.size - 1:,} more" if rows.size > 1 else ""
@@ -76,8 +74,6 @@ def refuse_missing(cells: Cells, options: TableOptions) -> None:
 
 def fail_of(cells: Cells, error: WrongCellsError) -> DataError:
     """The error with the place of the first wrong cell."""
-    if cells.codes is None:
-        return cells.fail(int(np.flatnonzero(np.isinf(cells.values))[0]), str(error))
     is_wrong = np.array([text in error.words for text in cells.texts] + [False])
     return cells.fail(int(np.argmax(is_wrong[cells.codes])), str(error))
 
@@ -85,7 +81,7 @@ def fail_of(cells: Cells, error: WrongCellsError) -> DataError:
 def _learned(
     evidence: Iterable[Sequence[Evidence]], parts: Parts, options: TableOptions, source: str
 ) -> tuple[Columns, list[str]]:
-    """The columns by their evidence, of each table that has them, and remarks. Raises DataError, WrongCellsError."""
+    """The columns learned from their evidence in each table, and remarks. Raises DataError, WrongCellsError."""
     columns, problems, missing, left_out = list[Column](), list[str](), dict[str, int](), dict[str, LeftOut]()
     for of_column in evidence:
         name = of_column[0].name
@@ -121,7 +117,7 @@ def _learned(
 def _remarks(
     columns: Sequence[Column], missing: Mapping[str, int], left_out: Mapping[str, LeftOut], options: TableOptions
 ) -> list[str]:
-    """Sentences on what was learned."""
+    """Remarks on the columns."""
     remarks = []
     if missing:
         becomes = {
@@ -154,7 +150,7 @@ def _remarks(
 
 
 def _words_of(column: Column) -> str:
-    """Number of words of a category that have features, and number of all its words."""
+    """The number of a category's words with features, and of all its words."""
     kept = len(column.categories)
     if not column.other:
         return f"{kept:,}"
@@ -162,7 +158,7 @@ def _words_of(column: Column) -> str:
 
 
 def cells_missing(counts: Mapping[str, int]) -> str:
-    """The count of missing cells, and of those of each column, the highest first."""
+    """The number of missing cells, in all and by column, the highest first."""
     total, order = sum(counts.values()), sorted(counts, key=lambda name: (-counts[name], name))
     some = ", ".join(f"{name} {counts[name]:,}" for name in order[:_MOST_NAMED])
     more = f", … in {len(order):,} columns" if len(order) > _MOST_NAMED else ""
@@ -170,8 +166,8 @@ def cells_missing(counts: Mapping[str, int]) -> str:
 
 
 def tells_the_label(are_missing: Mapping[str, NDArray[np.bool_]], rows: Dataset) -> list[str]:
-    """Sentences on columns that are filled in the rows of one label alone, and in all of them; ``are_missing``: by
-    column, which of its cells."""
+    """Remarks on columns that are filled in all rows of one label and in no other row. ``are_missing`` has the missing
+    cells of each column."""
     assert rows.table is not None
     label, labels = rows.table.columns.label, rows.classes()
     if label is None or labels.size != 2:

@@ -1,4 +1,4 @@
-"""Reading a table as rows: its cells, the parts of its columns, what becomes of them."""
+"""Reads tables as a data set: cells, roles of columns, labels, features."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from apsvm.data.tables.roles import (
 from apsvm.data.tables.text import IF_A_ROW, Choosing, Source, table_of_text
 from apsvm.models.columns import ColumnKind, Columns, ForModel
 
-#: Blocks of text that are read to name the columns that may be the labels: 32 MB.
+#: Blocks of text, 32 MB, in which columns of two values are found.
 _BLOCKS_SEEN = 16
 
 
@@ -44,19 +44,17 @@ def read_tables(
     model: ForModel | None,
     unlabelled: bool,
 ) -> Dataset:
-    """The rows of a table, X dense or CSR, or of several tables of the same columns, in any order, one behind another.
-    Tables without rows are left out. What becomes of the columns is learned from all rows; the fingerprint of several
-    is that of their fingerprints.
+    """The rows of one table or several, one behind the other; X is dense or CSR. All tables have the same columns, in
+    any order. Tables without rows are left out. Features are learned from all rows.
 
     Parameters
     ----------
-    model : the columns of a model and their conversion; None: they are learned from these rows
-    unlabelled : True if labels may be missing: rows without one get 0
+    model : the model's features; None: features are learned from these rows
+    unlabelled : True if labels may be missing; they are 0 then
 
     Raises
     ------
-    DataError : bad content, with the row and the column; a column that is lacking; a table has other columns than the
-        first
+    DataError : bad content, with its row and column; a missing column; tables with different columns
     OSError : a source cannot be read
     """
     choices, tables = [], list[Table]()
@@ -87,8 +85,7 @@ def read_tables(
 
 
 def rows_beside(table: Table, options: TableOptions, chosen: ColumnChoice, bag_label: str) -> Dataset:
-    """Labels, queries, bags, costs and names of the rows of a table; of its columns the label alone. Raises
-    DataError."""
+    """The rows of a table without features: labels, queries, bags, costs and names. Raises DataError."""
     parts, columns, cells, places, n = chosen.parts, chosen.columns, table.columns, table.places, len(table)
     remarks, relevance = [*parts.remarks, *table.remarks], np.zeros(n)
     words: tuple[str, ...] = () if columns is None else columns.label_words
@@ -129,7 +126,7 @@ def rows_beside(table: Table, options: TableOptions, chosen: ColumnChoice, bag_l
 def with_features(
     rows: Dataset, X: Matrix, columns: Columns, remarks: Sequence[str], details: tuple[str, ...] = ()
 ) -> Dataset:
-    """Rows of ``rows_beside`` with their features."""
+    """The rows of ``rows_beside`` with their features."""
     assert rows.table is not None
     columns = replace(columns, label_words=rows.table.columns.label_words)
     table = replace(rows.table, columns=columns, remarks=(*rows.table.remarks, *remarks), details=details)
@@ -137,7 +134,7 @@ def with_features(
 
 
 class ColumnChoice:
-    """Chooses the columns to keep once their names are known; readers parse those."""
+    """Chooses the columns to read once their names are known."""
 
     def __init__(self, options: TableOptions, model: ForModel | None, unlabelled: bool) -> None:
         self._options, self.model, self.unlabelled = options, model, unlabelled
@@ -182,7 +179,7 @@ class ColumnChoice:
 
 
 def read_cells(source: Source, kind: Kind, options: TableOptions, chosen: ColumnChoice) -> Table:
-    """The chosen columns of a table."""
+    """The chosen columns of a table. Raises DataError, OSError."""
     try:
         table = _read_chosen(source, kind, options, chosen.choose)
     except NoLabelError as error:
@@ -194,8 +191,8 @@ def read_cells(source: Source, kind: Kind, options: TableOptions, chosen: Column
 
 
 def texts_of(path: str, options: TableOptions, names: Sequence[str], option: str) -> dict[str, list[str]]:
-    """The cells of these columns of a table, as written. Raises DataError for a name that no column has, and for other
-    data."""
+    """The cells of the columns ``names`` of a table, as written. Raises DataError for a missing column and for data
+    that are no table."""
     from apsvm.data.tables.kinds import recognised
 
     def named(source: str, columns: Sequence[str], _: Sequence[str]) -> dict[str, bool]:
@@ -211,8 +208,8 @@ def texts_of(path: str, options: TableOptions, names: Sequence[str], option: str
 
 
 def _columns_of_two_values(source: Source, kind: Kind, options: TableOptions) -> list[str]:
-    """The columns that may be labels, by the whole file or the first blocks of its text; none of a stream, which is
-    read already."""
+    """The columns of two values in a file, or in the first blocks of its text; none of a stream, which cannot be read
+    again."""
 
     def every(_: str, names: Sequence[str], index: Sequence[str]) -> dict[str, bool]:
         return {one: False for one in names if one and one not in index}
@@ -229,7 +226,7 @@ def _columns_of_two_values(source: Source, kind: Kind, options: TableOptions) ->
 def _read_chosen(
     source: Source, kind: Kind, options: TableOptions, choose: Choosing, blocks: int | None = None
 ) -> Table:
-    """Same as ``read_cells``; of text it reads the whole lines of the first ``blocks``."""
+    """``read_cells`` with any choice of columns. Of text only the first ``blocks`` are read."""
     if kind is Kind.CSV:
         return table_of_text(source, choose, options, blocks)
     from apsvm.data.tables.arrow import table_of_arrow

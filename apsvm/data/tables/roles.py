@@ -1,5 +1,5 @@
-"""Assigns roles to a table's columns: label, query, bag …, or feature. Options of the user come first, then the
-columns' names, or the model."""
+"""Assigns roles to a table's columns: label, query, bag …, or feature. The user's options decide first, then the names
+of the columns, or the model."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.text import IF_A_ROW
 from apsvm.models.columns import Columns
 
-#: Names, as ``_plain`` makes them, of columns that are taken for the labels, the queries, or the bags, unless options
-#: name them.
+#: Names of label, query and bag columns, in the form of ``_plain``.
 NAMES_OF_LABELS = ("label", "labels", "target", "y", "class", "outcome", "relevance")
-#: Taken for the labels where none of those is there: beside a y, churn is a feature.
+#: Names of label columns if none of those is there: beside a y, churn is a feature.
 EVENTS = ("fraud", "is_fraud", "isfraud", "churn", "churned", "clicked", "converted", "survived")
 QUERIES = ("qid", "query_id")
 BAGS = ("bag", "bag_id")
@@ -28,13 +27,12 @@ _IF_ONE_COLUMN = "; commas, semicolons, tabs or | separate columns, and --skip-l
 
 
 class NoLabelError(DataError):
-    """No option and no name says which column has the labels."""
+    """Neither an option nor a name shows the column with the labels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """The columns of a file by their parts; ``left_out``: those without any; ``remarks``: sentences on how
-    they were found."""
+    """The columns of a file by role. ``left_out`` have none; ``remarks`` tell how roles were found."""
 
     label: str | None = None
     qid: str | None = None
@@ -46,7 +44,7 @@ class Parts:
     remarks: list[str] = field(default_factory=list)
 
     def kept(self, names: Sequence[str]) -> list[str]:
-        """Columns of a file that are read."""
+        """The columns of ``names`` that are read."""
         wanted = {*self.features, self.label, self.qid, self.bag, self.cost, self.id}
         return [name for name in names if name and name in wanted]
 
@@ -54,11 +52,11 @@ class Parts:
 def parts_to_train(
     names: Sequence[str], options: TableOptions, source: str, *, unlabelled: bool, index: Sequence[str] = ()
 ) -> Parts:
-    """The parts of the columns of a file to train on; ``index``: those that were the index of a data frame.
+    """The roles of the columns of training data. The columns ``index`` were the index of a data frame.
 
     Raises
     ------
-    DataError : a column is not there, or has two parts; the labels' column is not named; nothing is left
+    DataError : a column is missing or has two roles; no column has the labels; no feature is left
     """
     for option, name in (*options.named, *(("--categorical", name) for name in options.categorical)):
         check_there(name, names, source, option)
@@ -101,12 +99,8 @@ def parts_to_train(
 def parts_of_model(
     names: Sequence[str], columns: Columns, options: TableOptions, source: str, *, unlabelled: bool
 ) -> Parts:
-    """The parts of the columns of a file to be read for a model; ``unlabelled``: labels are not missed.
-
-    Raises
-    ------
-    DataError : a column is not there
-    """
+    """The roles of the columns of data for a model; with ``unlabelled``, labels may be missing. Raises DataError for a
+    missing column."""
     there = set(names)
     lacking = [column.name for column in columns.features if column.name not in there]
     if lacking:
@@ -153,7 +147,7 @@ def parts_of_model(
 
 
 def _found(names: Sequence[str], used: Sequence[str], part: str, remarks: list[str]) -> str | None:
-    """The one column whose name is one of ``used``; a remark names it."""
+    """The column named by one of ``used``, if there is one only; a remark names it."""
     fitting = [name for name in names if _plain(name) in used]
     if len(fitting) != 1:
         return None
@@ -168,7 +162,7 @@ def _names_of_labels(names: Sequence[str]) -> Sequence[str]:
 
 
 def _plain(name: str) -> str:
-    """is_fraud of Is Fraud?"""
+    """A name in lower case with _ between words: "Is Fraud?" is is_fraud."""
     return re.sub(r"\W+", "_", name.lower()).strip("_")
 
 
@@ -181,7 +175,7 @@ def _no_label(names: Sequence[str], free: Sequence[str]) -> str:
 
 
 def seem_a_row(names: Sequence[str]) -> bool:
-    """True if some names are numbers: with words beside them they are more likely a row."""
+    """True if some names are numbers: then the line is more likely a row."""
     return any(map(_is_number, names))
 
 
@@ -194,7 +188,7 @@ def _is_number(name: str) -> bool:
 
 
 def check_there(name: str, names: Sequence[str], source: str, option: str) -> None:
-    """Raises DataError if no column has this name."""
+    """Raises DataError if no column is called ``name``."""
     if name not in names:
         near = difflib.get_close_matches(name, list(names))
         hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -203,7 +197,7 @@ def check_there(name: str, names: Sequence[str], source: str, option: str) -> No
 
 
 def require_names(names: Sequence[str], source: str, expected: Sequence[str], first: str) -> None:
-    """Raises DataError if the table ``source`` has other columns than the table ``first``."""
+    """Raises DataError if the table ``source``, with ``names``, lacks columns of the table ``first``, or has more."""
     theirs, ours = set(names), set(expected)
     lacking = [name for name in expected if name not in theirs]
     more = [name for name in names if name not in ours]
@@ -214,6 +208,6 @@ def require_names(names: Sequence[str], source: str, expected: Sequence[str], fi
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in a message, the first ones where there are many."""
+    """The names in a message; of many, the first ones."""
     some = ", ".join(name or "(no name)" for name in names[:_MOST_LISTED])
     return some if len(names) <= _MOST_LISTED else f"{some}, … ({len(names):,} in all)"

@@ -1,4 +1,4 @@
-"""The first sheet of an Excel workbook, or one that is named, by python-calamine (``pip install 'apsvm[excel]'``)."""
+"""Reads a sheet of an Excel workbook with python-calamine (``pip install 'apsvm[excel]'``)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ MOST_UNPACKED = 1 << 31
 def columns_of_sheet(
     stream: BinaryIO, name: str, sheet: str | None, skip_lines: int
 ) -> tuple[dict[str, list[Any]], int]:
-    """The values of each column by its name, and the row of the sheet with the first of them. Raises DataError."""
+    """The values of each column of the sheet, by default the first, and the number of their first row. Raises
+    DataError."""
     try:
         from python_calamine import CalamineWorkbook
     except ImportError:

@@ -1,7 +1,7 @@
-"""Separated values (CSV, TSV) by pyarrow: what separates them is seen in the first lines.
+"""Reads separated values (CSV, TSV) with pyarrow. The first lines show the separator and the decimal mark.
 
-The text is UTF-8 unless said otherwise or a byte order mark says UTF-16. The first line that is not blank has the names
-of the columns; above it may stand Excel's ``sep=;``. RFC 4180 says how quotes are read.
+The text is UTF-8, or UTF-16 with a byte order mark, unless the user names another encoding. The first line that is not
+blank has the names of the columns; Excel's ``sep=;`` may stand above it. Quotes follow RFC 4180.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ from apsvm.data.tables.cells import (
 from apsvm.data.tables.kinds import SEPARATORS
 from apsvm.data.text import BlockStream, text_blocks
 
-#: Bytes looked at before anything is parsed, and the rows among them.
+#: Bytes from which the dialect is derived.
 HEAD = 1 << 19
-#: Bytes that the line of the names may have, and columns.
+#: Limits of the line with the names: bytes, and columns.
 LONGEST_NAMES = 1 << 26
 MOST_COLUMNS = 1 << 20
-#: Bytes that pyarrow parses at a time; a row is not longer.
+#: Bytes that pyarrow parses at a time, and the longest row.
 _BLOCK, _LONGEST_ROW = 1 << 22, 1 << 26
+#: Rows from which the dialect is derived.
 _ROWS_SEEN = 200
-#: What to do where the first line has no names.
+#: Advice where the first line may be a row.
 IF_A_ROW = "if that is a row, write a line of names above it"
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -51,19 +52,20 @@ _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 #: 1.234 is 1234 in German, and 1,234 in others; 234 may be either's.
 _GROUPED, _SMALL = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}"), re.compile(r"[+-]?\d{1,3}")
 _WINDOWS = "cp1252"
-#: What may stand above the names; ``sep=;`` is what Excel writes, and reads.
+#: Blank lines above the names, and the ``sep=;`` that Excel writes.
 _ABOVE = re.compile(rf"[\r\n \ufeff]*(?:sep=([{SEPARATORS}])[\r\n]+[\r\n ]*)?")
 _NAMES = re.compile(rb"[\r\n \xef\xbb\xbf]*(?:sep=.[\r\n]+)?[^\r\n]+[\r\n]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
+#: Rows that the csv module reads at a time.
 _ROWS = 1 << 14
 
-#: The csv module reads fields of 131,072 characters, unless all of the process are told otherwise.
+#: The csv module refuses longer fields. The limit, 131,072 characters by default, is one for the process.
 csv.field_size_limit(max(HEAD, csv.field_size_limit()))
 
 Source = str | os.PathLike[str] | BinaryIO
-#: Says which columns of the table of this name are read, of their names and of those among them that a data frame's
-#: index had; and of each whether it is a feature that is no category, whose spelling does not count.
+#: (name of the table, names of its columns, those of a data frame's index) → the columns to read. The value is True for
+#: a feature that is not named as a category: its spelling does not count.
 Choosing = Callable[[str, Sequence[str], Sequence[str]], Mapping[str, bool]]
 
 
@@ -75,11 +77,11 @@ class Head:
     ----------
     names : the columns' names; "" for a column without one
     separator, decimal : one character each
-    ambiguous : column name: a number, of the columns whose points may separate thousands
+    ambiguous : columns whose points may separate thousands, each with one of its numbers
     first_line : the line behind the names
-    size : the bytes of the lines up to there
+    size : bytes up to that line
     has_blanks : True if blanks stand before quotes
-    decimals : the columns of numbers with decimal points, as far as they were seen
+    decimals : columns in which all cells seen are numbers, some with a decimal point
     """
 
     names: list[str]
@@ -93,7 +95,7 @@ class Head:
 
     @classmethod
     def of(cls, text: str, name: str, *, is_whole: bool, decimal: str | None, skip_lines: int) -> Head:
-        """``text``: the beginning of the table, or all of it. Raises DataError."""
+        """The dialect of ``text``, the beginning of a table or all of it. Raises DataError."""
         skipped = "".join(islice(io.StringIO(text, newline=""), skip_lines))
         text = text[len(skipped) :]
         above = _ABOVE.match(text)
@@ -110,7 +112,7 @@ class Head:
             rows = [[field.strip() for field in row] for row in islice(reader, _ROWS_SEEN)]
         except csv.Error as error:
             raise DataError(f"{name}: the first lines are no table: {error}") from None
-        first_line = _count_lines(blank) + 1
+        first_line = len(re.findall(r"\r\n|\r|\n", blank)) + 1
         refuse_title([list(map(bool, row)) for row in (names, *rows)], f"{name}: line", first_line)
         header = list(islice(io.StringIO(text, newline=""), n_lines))
         ambiguous = {}
@@ -134,13 +136,9 @@ class Head:
         return cls(names, separator, decimal, ambiguous, first_line + len(header), begin, has_blanks, decimals)
 
 
-def _count_lines(text: str) -> int:
-    return len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n")) - 1
-
-
 def _with_thousands(columns: Mapping[str, Sequence[str]], *, mixed: bool) -> dict[str, str]:
-    """The columns whose points may all separate thousands, and a number of each; ``mixed``: only where numbers without
-    a point stand beside them, which programs that write three decimals do not leave."""
+    """The columns in which every point may separate thousands, each with a number. ``mixed``: only columns that also
+    have numbers without a point, since a program that writes three decimals writes them in every cell."""
     result = {}
     for name, column in columns.items():
         fields = [field for field in column if field.lower() not in MISSING_WORDS]
@@ -152,7 +150,7 @@ def _with_thousands(columns: Mapping[str, Sequence[str]], *, mixed: bool) -> dic
 
 
 def _separator(text: str, is_whole: bool) -> str:
-    """The one by which all the first rows have the same number of fields, the more the better."""
+    """The separator that gives the first rows one number of fields; of several the one with most fields."""
     best, most = ",", (False, 1)
     for separator in SEPARATORS:
         try:
@@ -167,7 +165,7 @@ def _separator(text: str, is_whole: bool) -> str:
 
 
 def _refuse_many(text: str, separator: str | None, source: str) -> None:
-    """Raises DataError for a first line of more columns than are read; ``separator``: None: any."""
+    """Raises DataError if the first line has more than ``MOST_COLUMNS`` columns, by any separator for None."""
     line = text.lstrip("\r\n").partition("\n")[0]
     found = max(line.count(one) for one in separator or SEPARATORS) + 1
     if found > MOST_COLUMNS:
@@ -192,8 +190,8 @@ def _check_names(names: Sequence[str], source: str, first_line: int) -> None:
 
 
 def decoded(blocks: Iterator[bytes], name: str, encoding: str, remarks: list[str] | None = None) -> Iterator[bytes]:
-    """The text of ``text_blocks`` in UTF-8. Raises DataError. ``remarks``: where "auto" may take another encoding than
-    UTF-8, and says so once that is read."""
+    """The text of ``text_blocks`` in UTF-8. With ``remarks``, "auto" also reads cp1252 and adds a remark. Raises
+    DataError."""
     first = next(blocks)
     if first.startswith(_UTF16):
         encoding = "utf-16"
@@ -206,7 +204,7 @@ def decoded(blocks: Iterator[bytes], name: str, encoding: str, remarks: list[str
 
 
 def _utf8_or_windows(blocks: Iterable[bytes], name: str, remarks: list[str]) -> Iterator[bytes]:
-    """Text whose first bytes beyond ASCII are not UTF-8 as cp1252, which has ASCII too."""
+    """The text in UTF-8. It is decoded as cp1252 if its first bytes beyond ASCII are not UTF-8."""
     is_utf8: bool | None = None
     for block in blocks:
         if is_utf8 is None and not block.isascii():
@@ -241,13 +239,14 @@ def _recoded(blocks: Iterable[bytes], name: str, encoding: str) -> Iterator[byte
 def read_head(
     blocks: Iterator[bytes], name: str, decimal: str | None, skip_lines: int = 0
 ) -> tuple[Head, Iterator[bytes]]:
-    """The first lines, and the text behind them. Raises DataError."""
+    """The dialect of a table, and the text behind the names. Raises DataError."""
     head, is_whole, size = b"", True, HEAD
     for block in blocks:
         head += block
-        if len(head) > 2 * MOST_COLUMNS:  # before a line of separators alone is gathered
+        if len(head) > 2 * MOST_COLUMNS:  # a line of separators alone would be gathered whole
             _refuse_many(head.decode("utf-8", "replace"), None, name)
-        size = _size_of_head(head)
+        names = _NAMES.match(head)
+        size = max(HEAD, LONGEST_NAMES if names is None else 3 * names.end())  # the names, and as much again for rows
         if len(head) >= size:
             is_whole = False
             break
@@ -256,17 +255,11 @@ def read_head(
         text = codecs.getincrementaldecoder("utf-8")().decode(seen, final=is_whole)
     except UnicodeDecodeError as error:
         text = seen[: error.start].decode()
-        if not re.search(r"[\r\n]\s*\S", text):  # that of another line is found with its place
+        if not re.search(r"[\r\n]\s*\S", text):  # an error of a later line is raised with its place
             raise DataError(f"{name}: {not_utf8(seen[error.start])}") from None
         text, is_whole = re.sub(r"[^\r\n]*\Z", "", text), False
     result = Head.of(text, name, is_whole=is_whole and len(head) <= size, decimal=decimal, skip_lines=skip_lines)
     return result, chain((head[result.size :],), blocks)
-
-
-def _size_of_head(text: bytes) -> int:
-    """Number of bytes to read as the head of a table: its column names, and as much again for rows."""
-    names = _NAMES.match(text)
-    return max(HEAD, LONGEST_NAMES if names is None else 3 * names.end())
 
 
 def not_utf8(byte: int) -> str:
@@ -274,7 +267,7 @@ def not_utf8(byte: int) -> str:
 
 
 class _Body(BlockStream):
-    """The rows of a table as a stream of UTF-8 whose lines are counted. Raises DataError for what is no text."""
+    """The rows of a table as a stream of UTF-8 that counts its lines. Raises DataError for bytes that are not text."""
 
     def __init__(self, blocks: Iterator[bytes], name: str, first_line: int) -> None:
         super().__init__(chain.from_iterable(map(self._checked, chain(blocks, (None,)))), name)
@@ -282,7 +275,7 @@ class _Body(BlockStream):
         self.lines = self.quotes = 0
 
     def _checked(self, block: bytes | None) -> Iterator[bytes]:
-        """A block, up to its last whole character; None: the last one."""
+        """The block up to its last whole character; None ends the text."""
         is_last, block, self._cut = block is None, self._cut + (block or b""), b""
         wrong, problem = block.find(b"\0"), "found a NUL byte: expected text"
         if not block.isascii():
@@ -307,11 +300,11 @@ class _Body(BlockStream):
 
 
 def table_of_text(source: Source, choose: Choosing, options: TableOptions, most_blocks: int | None = None) -> Table:
-    """The columns that ``choose`` keeps; ``most_blocks``: only of the whole lines of the first so many blocks. Raises
-    DataError, OSError.
+    """The columns that ``choose`` keeps, of all rows or those in the first ``most_blocks`` blocks. Raises DataError,
+    OSError.
 
-    Columns of numbers with decimals are read as numbers, at half the memory of their text; where one of them has other
-    cells too, all are read again as text."""
+    Columns of decimal numbers are read as numbers, which take half the memory of their text. If one of them turns out
+    to have other cells, the file is read again as text."""
     try:
         return _table(source, choose, options, most_blocks, with_numbers=_can_be_read_again(source))
     except _NotNumbersError:
@@ -352,18 +345,18 @@ def _table(
 
 
 def _whole_lines(blocks: Iterator[bytes], most: int) -> Iterator[bytes]:
-    """The first blocks, up to the end of their last line where more follow."""
+    """The whole lines of the first ``most`` blocks."""
     text = b"".join(islice(blocks, most))
     yield text if next(blocks, None) is None else text[: text.rfind(b"\n") + 1]
 
 
 class _NotNumbersError(Exception):
-    """A column that began with decimal numbers has other cells."""
+    """A column of ``Head.decimals`` has other cells."""
 
 
 @dataclass
 class _Rows:
-    """The rows below the names; ``n``: how many have been read."""
+    """The rows below the names, of which ``n`` have been read."""
 
     source: Source
     name: str
@@ -373,7 +366,7 @@ class _Rows:
     n: int = 0
 
     def columns(self, kept: Sequence[int], numbers: Collection[int]) -> list[Any]:
-        """The cells of some columns, Arrow's chunked arrays of strings, or of float64 for those of ``numbers``. Raises
+        """The columns ``kept`` as Arrow's chunked arrays: float64 for those in ``numbers``, else strings. Raises
         DataError, _NotNumbersError."""
         import pyarrow
 
@@ -397,14 +390,13 @@ class _Rows:
         if self.n == 0:
             raise NoRowsError(f"{self.name}: expected at least one row below the names of columns, found none")
         columns = pyarrow.Table.from_batches(batches).columns
-        # There are too few quotes, and a cell of the last row goes over lines.
+        # A quote is unmatched, and a cell of the last row goes over lines.
         if self.body.quotes % 2 and any("\n" in str(column[self.n - 1].as_py()) for column in columns):
             raise DataError(f"{self._place(self.n - 1)}: a quoted field begins in this row and never ends")
         return list(columns)
 
     def _batches(self, schema: Any) -> Iterator[Any]:
-        """Batches of the columns of ``schema``, which are called by their numbers. Raises _RowError,
-        ArrowInvalid."""
+        """Batches of the columns of ``schema``, named by their numbers. Raises _RowError, ArrowInvalid."""
         import pyarrow
         from pyarrow import csv as arrow_csv
 
@@ -446,7 +438,7 @@ class _Rows:
                 raise
 
     def _batches_of_csv(self, kept: Sequence[int]) -> Iterator[Any]:
-        """The same by the standard library, which takes blanks before quotes. Raises _RowError."""
+        """The same batches by the csv module, which accepts blanks before quotes. Raises _RowError."""
         import pyarrow
 
         text = io.TextIOWrapper(io.BufferedReader(self.body), encoding="utf-8", newline="")
@@ -460,12 +452,12 @@ class _Rows:
             yield pyarrow.record_batch([pyarrow.array(column, pyarrow.string()) for column in columns], names)
 
     def _place(self, row: int) -> str:
-        """Location of a row, from 0, for a message: its line, if that is known, else its number."""
+        """Location of a row, counted from 0, in a message: its line if known, else its number."""
         line = self._line(row) if _can_be_read_again(self.source) else None
         return f"{self.name}: row {row + 1}" if line is None else f"{self.name}:{line}"
 
     def _line(self, row: int) -> int | None:
-        """The line of a row, by reading the file again; None where the standard library does not get there."""
+        """The line of a row, found by reading the file again; None if the csv module fails before it."""
         with text_blocks(self.source) as (_, blocks):
             body = _Body(decoded(blocks, self.name, self.encoding, []), "", 1)
             text = io.TextIOWrapper(io.BufferedReader(body), encoding="utf-8", newline="")
@@ -484,7 +476,7 @@ class _Rows:
 
 
 class _RowError(Exception):
-    """A row, from 0, of too few fields or too many."""
+    """A row, counted from 0, with too few fields or too many."""
 
     def __init__(self, row: int, message: str) -> None:
         super().__init__(message)

@@ -29,27 +29,26 @@ from apsvm.data.tables.written_numbers import (
 )
 from apsvm.models.columns import MOST_RARE, NUMBER_STYLES, ORDERS, Column, ColumnKind, DatePart
 
-#: What a column is called that names rows: id, customer_id, customerId, Order No, rownames.
+#: Names of columns that identify rows: id, customer_id, customerId, Order No, rownames.
 _NAMES_ROWS = re.compile(r"(?i:(.*[\W_])?(id|no|nr|number|key)|rownames|rowid|index|unnamed: 0)|.*[a-z]I[dD]")
-#: From this many different words on a column in which most cells are different is text, and no category.
+#: A column whose cells mostly differ is text if it has more different words than this, else a category.
 _FEWEST_TEXTS = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """Evidence on a column's type; evidence of several parts can be added.
+    """Evidence on a column's type. Evidence from several parts can be added.
 
     Attributes
     ----------
     name : the column's name
-    type : by its writer, as ``Cells.type``
-    stored : the name of that type
-    n, missing : cells, and those of them without a value
-    numbers : those that are finite numbers, or days
-    words : texts that are no number, and how many cells have each
-    spelled : all texts as words and their counts; None where they are numbers alone and not asked for
-    decimal : the decimal mark of its numbers
-    coded : its numbers are codes (``Cells.are_codes``)
+    type, stored : as ``Cells.type`` and ``Cells.stored``
+    n, missing : number of cells, and of those without a value
+    numbers : the cells that are numbers, or dates as days
+    words : the texts that are no numbers, each with the number of its cells
+    spelled : all texts as words, each with the number of its cells; None for numbers alone, unless requested
+    decimal : the decimal mark of the numbers
+    coded : True if the numbers are codes (``Cells.are_codes``)
     """
 
     name: str
@@ -65,7 +64,7 @@ class Evidence:
 
     @classmethod
     def of(cls, cells: Cells, *, spelled: bool) -> Evidence:
-        """``spelled``: whether texts are counted of a column of numbers, too."""
+        """The evidence in ``cells``; with ``spelled``, the texts of a column of numbers are counted too."""
         values = np.ascontiguousarray(cells.values)
         is_number = ~np.isnan(values)
         numbers = values if is_number.all() else values[is_number]
@@ -82,7 +81,7 @@ class Evidence:
         return cls(cells.name, cells.type, cells.stored, n, missing, numbers, words, texts, cells.decimal, coded)
 
     def __add__(self, other: Evidence) -> Evidence:
-        """The evidence of the cells of both. Raises ColumnError for other types."""
+        """The evidence of both parts together. Raises ColumnError if their types differ."""
         if self.type != other.type and self.n > self.missing and other.n > other.missing:
             raise ColumnError(f" has the type {self.stored} in one part and {other.stored} in another")
         typed_one = self if self.n > self.missing else other
@@ -110,23 +109,23 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A column that becomes no feature: ``kind`` is "empty", "text" or "key"; ``why`` is the reason."""
+    """A column that becomes no feature. ``kind`` is "empty", "text" or "key"; ``why`` is the reason."""
 
     kind: str
     why: str
 
 
 class ColumnError(Exception):
-    """A column cannot be a feature; the message goes behind the column's name."""
+    """A column cannot be a feature. The message follows the column's name."""
 
 
 class WrongCellsError(Exception):
-    """Cells of a column cannot be read as the others; the message goes behind the place of the first.
+    """Cells of a column cannot be read as the others. The message follows the place of the first.
 
     Attributes
     ----------
-    name : of the column
-    words : of these cells
+    name : the column's name
+    words : the texts of these cells
     """
 
     def __init__(self, name: str, words: Iterable[str], message: str) -> None:
@@ -139,7 +138,7 @@ def typed(evidence: Evidence, options: TableOptions) -> Column | LeftOut:
 
     Raises
     ------
-    ColumnError, WrongCellsError : its cells cannot be read in one way
+    ColumnError, WrongCellsError : no single way reads all its cells
     """
     if evidence.name in options.categorical:
         return _words(evidence, options, "--categorical")
@@ -148,9 +147,6 @@ def typed(evidence: Evidence, options: TableOptions) -> Column | LeftOut:
     by_type = f"typed {evidence.stored}"
     match evidence.type:
         case "number" | "truth":
-            if np.isinf(evidence.numbers).any():
-                found = "inf" if (evidence.numbers == np.inf).any() else "-inf"
-                raise WrongCellsError(evidence.name, ["inf", "-inf"], f"expected a finite number, found '{found}'")
             return _numbers(evidence, options, by_type)
         case "category":
             return _words(evidence, options, by_type)
@@ -178,7 +174,7 @@ def _by_looks(evidence: Evidence, options: TableOptions) -> Column | LeftOut:
     like_dates = [word for word in words if LIKE_A_DATE.fullmatch(word)]
     if 2 * sum(words[word] for word in like_dates) > n_words:
         raise _mixed_dates(evidence, like_dates[0])
-    # Signs alone beside numbers are a missing one, or 0.
+    # A sign alone beside numbers means a missing cell, or 0.
     amounts = [word for word in words if LIKE_AN_AMOUNT.fullmatch(word) or (n > n_words and not re.search(r"\w", word))]
     if 2 * sum(words[word] for word in amounts) > n_words:
         raise _unlike_amounts(evidence.name, words)
@@ -236,7 +232,7 @@ def _words(evidence: Evidence, options: TableOptions, why: str) -> Column:
 
 
 def _fill(options: TableOptions, typical: float) -> float | None:
-    """Value for a missing cell, by the rule."""
+    """The value for a missing cell, None to refuse it."""
     return None if options.missing == "refuse" else 0.0 if options.missing == "zero" else typical
 
 
@@ -256,7 +252,7 @@ def _names_rows(evidence: Evidence, options: TableOptions) -> bool:
 
 
 def _written_numbers(evidence: Evidence, options: TableOptions) -> Column | LeftOut | None:
-    """Numbers as people write them."""
+    """The column if all words are formatted numbers; else None."""
     style = written_style(evidence)
     if not style:
         return None
@@ -267,10 +263,10 @@ def _written_numbers(evidence: Evidence, options: TableOptions) -> Column | Left
 
 
 def written_style(evidence: Evidence) -> str:
-    """The style in which all words are numbers of one unit; "" where they are not. Raises ColumnError for several.
+    """The style in which all words are numbers of one unit; "" if there is none. Raises ColumnError for several.
 
-    Where commas are decimal in the file, points stand before no decimals; numbers beside the words were read in the
-    style of the file.
+    In a file with decimal commas a point never stands before decimals. Plain numbers beside the words have the style of
+    the file.
     """
     others = evidence.numbers.size > 0
     styles = ("comma",) if evidence.decimal == "," else ("point",) if others else NUMBER_STYLES
@@ -279,7 +275,7 @@ def written_style(evidence: Evidence) -> str:
 
 
 def _written_dates(evidence: Evidence, options: TableOptions) -> Column | None:
-    """Dates of one form."""
+    """The column if all words are dates of one form; else None."""
     if evidence.numbers.size:
         return None
     way_out = f"write them year first{advice(', or say --date-order dmy (or mdy)')}"
@@ -300,8 +296,8 @@ def _reading(
     way_out: str,
     preferred: str | None = None,
 ) -> tuple[str, list[float]]:
-    """The one of the ``ways`` that reads all words, and their values; "" where none does. Raises ColumnError where two
-    do, in different ways, and neither is ``preferred``."""
+    """The one of the ``ways`` that reads all words, and their values; "" if there is none. Raises ColumnError if two
+    ways give different values and neither is ``preferred``."""
     readings: dict[str, list[float]] = {}
     for way in ways:
         values = []
@@ -324,8 +320,8 @@ def _reading(
 
 
 def _mixed_dates(evidence: Evidence, example: str) -> ColumnError:
-    """The error of a column of which most words look like dates, with the first cell that shares no order with those
-    before it."""
+    """The error of a column whose words mostly look like dates. It names the first cell that no order reads together
+    with the cells before it."""
     orders, other = list(ORDERS), ""
     for word in evidence.words:
         orders = [order for order in orders if days_of(word, order) is not None]
@@ -339,7 +335,7 @@ def _mixed_dates(evidence: Evidence, example: str) -> ColumnError:
 
 
 def _unlike_amounts(name: str, words: Mapping[str, int]) -> WrongCellsError:
-    """The error of a column of amounts, about the few that are unlike the others, where these are few."""
+    """The error of a column of amounts. It names a cell unlike the others if at most a tenth of the cells are."""
     by_unit = Counter[str]()
     for word, count in words.items():
         by_unit[unit_of(word)] += count
@@ -353,8 +349,8 @@ def _unlike_amounts(name: str, words: Mapping[str, int]) -> WrongCellsError:
 
 
 def not_numbers(name: str, words: Mapping[str, int], *, of_training: bool, like: str = "") -> WrongCellsError:
-    """The error of a column with cells that should be numbers and are words, with the number of cells of each;
-    ``like``: another cell of the column."""
+    """The error of a column of numbers that has these words, each with the number of its cells. ``like`` is another
+    cell of the column."""
     word, count = next(iter(words)), sum(words.values())
     more = "" if count == 1 else f" ({count:,} such cells)"
     if LIKE_AN_AMOUNT.fullmatch(word):
@@ -372,7 +368,7 @@ def not_numbers(name: str, words: Mapping[str, int], *, of_training: bool, like:
 
 
 def median(values: NDArray[np.float64]) -> float:
-    """``np.median``, several times as fast for many values: only values near the median of a sample are partitioned."""
+    """``np.median``, but several times as fast for many values: it partitions those near the median of a sample."""
     n = values.size
     sample = np.sort(values[:: max(1, n >> 12)])
     low, high = sample[int(0.47 * sample.size)], sample[int(0.53 * sample.size)]
@@ -382,4 +378,4 @@ def median(values: NDArray[np.float64]) -> float:
     if places[0] < 0 or places[1] >= near.size:
         near, places = values, middle
     first, second = np.partition(near, places)[places].tolist()
-    return float(first / 2 + second / 2)  # their sum may be infinite
+    return float(first / 2 + second / 2)  # the sum may be infinite

@@ -1,7 +1,7 @@
-"""Numbers as people write them: 1,234.50 and 1.234,50, $ 12, 12 %.
+"""Formatted numbers: 1,234.50 and 1.234,50, $ 12, 12 %.
 
-A column is read in one style, with a point or a comma before the decimals, learned from all its words: 1,234 alone may
-be either. It may have one sign of money, or per cent in all cells: then 12 % is 12. (12) is −12.
+A column has one style, a point or a comma before the decimals. All its words decide, since 1,234 alone may be either. A
+column may have one currency sign, or per cent in all cells: 12 % is 12. (12) is −12.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 from apsvm.models.columns import NUMBER_STYLES
 
-#: Words that are numbers, in any case.
+#: Words for numbers, in lower case.
 TRUTH = {"true": 1.0, "false": 0.0}
 _SIGN = "$€£¥%"
-#: What looks like a number with a sign of money or per cent, separators, or a decimal comma.
+#: A word that looks like a number with a currency or per cent sign, separators, or a decimal comma.
 LIKE_AN_AMOUNT = re.compile(
     r"[+-]?\s*([$€£].*|.*[$€£%]|\d+,\d*|\d{1,3}(,\d{3})+(\.\d*)?|\d{1,3}(\.\d{3})+,\d*|\d{1,3}(\.\d{3}){2,}"
     r"|\d*\.\d+[eE][+-]?\d+)",
@@ -32,13 +32,13 @@ def _pattern(decimal: str, thousands: str) -> re.Pattern[str]:
     )
 
 
-#: What stands before decimals, by the style.
+#: Style → decimal mark.
 DECIMAL = dict(zip(NUMBER_STYLES, ".,", strict=True))
 _PATTERNS = {style: _pattern(point, "," if point == "." else ".") for style, point in DECIMAL.items()}
 
 
 def number_of(word: str, style: str) -> float | None:
-    """Number that a word spells in this style; None if it is not a number."""
+    """The number that a word spells in this style; None if it spells none."""
     word = word.strip().replace("\u2212", "-")  # the minus sign of typesetters
     is_negative = word[:1] == "(" and word[-1:] == ")"
     found = _PATTERNS[style].fullmatch(word[1:-1] if is_negative else word)
@@ -52,19 +52,19 @@ def number_of(word: str, style: str) -> float | None:
 
 
 def number_in(word: str, style: str) -> float | None:
-    """The number that a word stands for in a column of numbers: true and false are 1 and 0 whatever else it holds."""
+    """The number of a word in a column of numbers. true and false are 1 and 0 in any style."""
     truth = TRUTH.get(word.lower())
     return truth if truth is not None or not style else number_of(word, style)
 
 
 def unit_of(word: str) -> str:
-    """The signs of money or per cent in a word."""
+    """The currency and per cent signs in a word."""
     return "".join(sign for sign in _SIGN if sign in word)
 
 
 def of_one_unit(words: Sequence[str], *, others: bool) -> bool:
-    """True if the numbers share one currency sign or have none, or are all percentages. ``others``: True if the column
-    has numbers besides these words."""
+    """True if the numbers have at most one currency sign, or are all percentages. ``others``: True if the column has
+    plain numbers too."""
     signs = {sign for word in words for sign in _SIGN if sign in word}
     return len(signs) < 2 and (signs != {"%"} or (not others and all("%" in word for word in words)))
 
