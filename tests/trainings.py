@@ -16,6 +16,9 @@ from apsvm.data.labels import Target, graded, of_relevance
 from apsvm.data.rows import Rows
 from apsvm.losses.base import Loss
 from apsvm.models.items import ItemFactors
+from apsvm.oracles.base import AnyOracle
+from apsvm.oracles.layout import lay_out
+from apsvm.risk import Risk, bind_risk
 from apsvm.solvers.sgd import DescentOutcome
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.rank_ncg import descent as rank_ncg
@@ -48,6 +51,14 @@ def training_set(
     """X : rows, or a matrix of them; grades : in the place of ``relevant``, which they must agree with."""
     rows = X if isinstance(X, Rows) else Rows(X)
     return TrainingSet(rows, target_of(relevant, grades), queries, costs=costs, query_weights=query_weights)
+
+
+def make_risk(
+    rows: Rows, relevant: NDArray[np.bool_], loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False, **more: Any
+) -> Risk:
+    """The risk of rows laid out for the loss; ``more``: other arguments of ``lay_out``."""
+    layout = lay_out(loss, relevant, **more)
+    return bind_risk(rows.select(layout.members), layout, loss, oracle, count_ranks=count_ranks)
 
 
 def target_of(relevant: NDArray[np.bool_], grades: NDArray[np.float64] | None = None) -> Target:

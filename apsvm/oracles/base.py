@@ -160,24 +160,17 @@ def one_after_another(tasks: Tasks, oracles: Sequence[BoundOracle]) -> QueriesOr
 
 
 class RankingOracle(Oracle[RankingLoss]):
-    """An oracle for the family of two-array losses."""
+    """An oracle for the family of two-array losses. It must return the largest rank of equal maxima, and keep negatives
+    of equal score in the order given."""
 
     serves = (RankingLoss,)
     why_not = "it needs a loss given by two arrays, weights and a convex discount"
-
-    @abstractmethod
-    def bind_ranking(self, loss: RankingLoss, n_pos: int, n_neg: int, threads: int) -> BoundOracle:
-        """``bind`` for a ranking loss. The oracle must return the largest rank of equal maxima, and keep negatives of
-        equal score in the order given."""
-
-    def bind(self, loss: RankingLoss, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
-        return self.bind_ranking(loss, n_pos, n_neg, threads)
 
 
 class NativeOracle(RankingOracle):
     """A ranking oracle whose algorithm is a kernel of the same name."""
 
-    def bind_ranking(self, loss: RankingLoss, n_pos: int, n_neg: int, threads: int) -> BoundOracle:
+    def bind(self, loss: RankingLoss, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
         kernel = _kernels.RankingOracle(self.name, loss.unimodal, threads)
         kernel.add_tables(n_neg, *loss.tables(n_pos, n_neg))
         return NativeQuery(kernel)

@@ -25,7 +25,7 @@ class BruteForce(RankingOracle):
 
     name: ClassVar[str] = "brute-force"
 
-    def bind_ranking(self, loss: RankingLoss, n_pos: int, n_neg: int, threads: int) -> BoundOracle:
+    def bind(self, loss: RankingLoss, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
         if comb(n_pos + n_neg, n_pos) > LIMIT:
             raise ValueError(
                 f"oracle 'brute-force' tries every interleaving: {n_pos} positives and {n_neg} negatives have "

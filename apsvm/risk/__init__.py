@@ -4,9 +4,8 @@ from apsvm.oracles.layout import NothingToRankError, require_pairs
 from apsvm.risk.bags import BagMaxima, BagRisk, make_bag_risk
 from apsvm.risk.by_order import loss_by_order
 from apsvm.risk.layers import LayerRisk, make_risk_of_scores
-from apsvm.risk.nothing import NoRisk
 from apsvm.risk.ramp import Ramp
-from apsvm.risk.rankings import Account, CuttingPlane, NoLoss, OracleCall, Risk, bind_risk, make_risk
+from apsvm.risk.rankings import Account, CuttingPlane, NoLoss, OracleCall, Risk, bind_risk
 
 __all__ = [
     "Account",
@@ -15,7 +14,6 @@ __all__ = [
     "CuttingPlane",
     "LayerRisk",
     "NoLoss",
-    "NoRisk",
     "NothingToRankError",
     "OracleCall",
     "Ramp",
@@ -23,7 +21,6 @@ __all__ = [
     "bind_risk",
     "loss_by_order",
     "make_bag_risk",
-    "make_risk",
     "make_risk_of_scores",
     "require_pairs",
 ]

@@ -153,7 +153,7 @@ def make_bag_risk(
     rows : the instances, bag by bag
     offsets : (bags + 1,) int64, first row of each bag, and the end of the last
     of_queries : the layout of the bags
-    count_ranks : see ``risk.make_risk``
+    count_ranks : see ``bind_risk``
     """
     layout = of_queries.levels_apart()
     counting = np.unique(layout.members)

@@ -8,7 +8,6 @@ count and orders them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -22,7 +21,7 @@ from apsvm.losses.base import Loss, RankingLoss
 from apsvm.oracles import ranking
 from apsvm.oracles.base import AnyOracle, QueriesOracle
 from apsvm.oracles.by_score import ranking_by_score
-from apsvm.oracles.layout import Layout, Queries, lay_out
+from apsvm.oracles.layout import Layout, Queries
 from apsvm.risk.of_rows import FunctionOfRows
 from apsvm.solvers.score_space import Tangent
 
@@ -179,37 +178,6 @@ class Risk(FunctionOfRows):
         return self._account.taken()
 
 
-def make_risk(
-    rows: ScoredRows,
-    relevant: NDArray[np.bool_],
-    loss: Loss,
-    oracle: AnyOracle,
-    *,
-    groups: NDArray[np.int64] | None = None,
-    costs: NDArray[np.float64] | None = None,
-    query_weights: Mapping[int, float] | None = None,
-    grades: NDArray[np.float64] | None = None,
-    count_ranks: bool = False,
-) -> Risk:
-    """Lay the rows out for the loss, select those that count, and bind the oracle to them.
-
-    Parameters
-    ----------
-    rows : n rows; their number of threads is the oracles' too
-    relevant, groups, costs, query_weights, grades : see ``oracles.layout.lay_out``
-    count_ranks : oracle calls record the number of negatives at each interleaving rank; for one ranking of two classes
-        only, ignored by losses over rows and labellings
-
-    Raises
-    ------
-    NothingToRankError : no query with a weight has both a positive and a negative row
-    LossError : a grade without a finite gain
-    ValueError : ``count_ranks`` of several queries or of grades
-    """
-    layout = lay_out(loss, relevant, groups=groups, costs=costs, query_weights=query_weights, grades=grades)
-    return bind_risk(rows.select(layout.members), layout, loss, oracle, count_ranks=count_ranks)
-
-
 def bind_risk(
     rows: ScoredRows,
     layout: Layout,
@@ -219,9 +187,17 @@ def bind_risk(
     counted: Queries | None = None,
     count_ranks: bool = False,
 ) -> Risk:
-    """Risk of ``rows`` ordered as in ``layout.queries``; other arguments as for ``make_risk``.
+    """Risk of ``rows``, which are ordered as in ``layout.queries``; their number of threads is the oracle's too.
 
+    Parameters
+    ----------
     counted : the queries that the risk reports; None: those of the layout
+    count_ranks : oracle calls record the number of negatives at each interleaving rank; for one ranking of two classes
+        only, ignored by losses over rows and labellings
+
+    Raises
+    ------
+    ValueError : ``count_ranks`` of several queries or of grades
     """
     queries = layout.queries
     counted = queries if counted is None else counted

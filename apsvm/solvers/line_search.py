@@ -77,17 +77,6 @@ class Cutter(Protocol):
         """The risk at a point the cutter returned, computed afresh."""
 
 
-class MovableCutter(Cutter, Protocol):
-    """A cutter whose best point can be set."""
-
-    @property
-    def reach(self) -> float:
-        """First step of the next line search, as a share of its segment."""
-
-    def stand_at(self, point: NDArray[np.float64], reach: float) -> None:
-        """Sets the best point."""
-
-
 @dataclass(slots=True)
 class _Known(Generic[V]):
     """A point with its risk.
@@ -126,7 +115,7 @@ def _cut(risk: ScoreFunction[V], best: _Known[V], touching: _Known[V]) -> Cut:
 class AtTheQPsPoint(Generic[V]):
     """The plain cutting-plane method (Joachims et al. 2009)."""
 
-    levels, reach = False, 1.0
+    levels = False
 
     def __init__(self, risk: ScoreFunction[V]) -> None:
         self._risk, self.lower_bound = risk, risk.lower_bound
@@ -135,9 +124,6 @@ class AtTheQPsPoint(Generic[V]):
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         evaluated_point = self._know(point)
         return _cut(self._risk, evaluated_point, evaluated_point)
-
-    def stand_at(self, point: NDArray[np.float64], reach: float) -> None:
-        pass
 
     def restart(self) -> None:
         pass
@@ -152,10 +138,7 @@ class AtTheQPsPoint(Generic[V]):
 class AfterLineSearch(Generic[V]):
     """See the module. It holds at most four score vectors: scores moved along the segment, the change between its ends,
     and slopes at two points. The slopes of a third point overwrite those of the best point; if that stays the best, the
-    oracle computes them again.
-
-    ``reach`` : position of the first trial of the next search along its segment
-    """
+    oracle computes them again."""
 
     levels = True
 
@@ -166,7 +149,7 @@ class AfterLineSearch(Generic[V]):
         self._scores: V | None = None  # of the best point, between searches
         self._is_exact = False  # False once moves along a search have added rounding
         self._unused: list[V] = []
-        self.reach = 1.0
+        self._reach = 1.0  # of the first trial of the next search along its segment
 
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         if self._best is None:
@@ -184,13 +167,9 @@ class AfterLineSearch(Generic[V]):
             self._forget(beyond)
         return cut
 
-    def stand_at(self, point: NDArray[np.float64], reach: float) -> None:
-        self.restart()
-        self._best, self.reach = self._know(point), reach
-
     def restart(self) -> None:
         """Forgets the best point and releases the score vectors, whose memory a restart may need."""
-        self._best, self._scores, self.reach = None, None, 1.0
+        self._best, self._scores, self._reach = None, None, 1.0
         self._unused.clear()
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
@@ -254,7 +233,7 @@ class AfterLineSearch(Generic[V]):
         level = LEVEL * (regular.slope(0.0) + left.slope)
         best, value, at = origin, regular.at(0.0) + C * origin.risk, 0.0
         beyond: _Known[V] | None = None
-        reach = self.reach
+        reach = self._reach
         for _ in range(MOST_TRIALS):
             t, lower = _minimum(regular, left, right)
             if right is None:
@@ -284,7 +263,7 @@ class AfterLineSearch(Generic[V]):
             beyond = segment.evaluated(1.0, self._vector())  # nothing to search, but a plane is needed
         segment.move(at)
         self._unused.append(change)
-        self.reach = at if at > 0.0 else self.reach / STEP_OUT
+        self._reach = at if at > 0.0 else self._reach / STEP_OUT
         return best, best if beyond is None else beyond
 
 

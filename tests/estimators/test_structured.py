@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 from over import over
 from sklearn.base import clone
+from trainings import make_risk
 
 from apsvm import APSVMClassifier, APSVMClassifierCV, APSVMRanker, APSVMRankerCV
 from apsvm.data.labels import Target
@@ -18,7 +19,6 @@ from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.models.header import Labels
 from apsvm.oracles import make_oracle
-from apsvm.risk import make_risk
 from apsvm.trainers.base import TrainingSet
 from apsvm.trainers.structured_svm.default_c import default_C
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from instances import loss_names
 from over import over
+from trainings import make_risk
 
 from apsvm._native import _kernels
 from apsvm.data.bags import rows_of_runs
@@ -15,7 +16,7 @@ from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
 from apsvm.oracles.layout import lay_out
-from apsvm.risk import Ramp, loss_by_order, make_bag_risk, make_risk
+from apsvm.risk import Ramp, loss_by_order, make_bag_risk
 from apsvm.trainers.base import TrainingSet
 
 RANKINGS = [name for name in loss_names() if make_loss(name).over_rankings]

@@ -7,12 +7,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from over import over
+from trainings import make_risk
 
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
 from apsvm.oracles.layout import lay_out
-from apsvm.risk import LayerRisk, make_risk, make_risk_of_scores
+from apsvm.risk import LayerRisk, make_risk_of_scores
 
 LOSSES = ["ap", "ndcg", "auc", "mrr", "p@5", "ndcg@10", "zero-one", "f1"]
 SIZES = {"two layers": [4, 5, 1], "three layers": [4, 5, 3, 1], "four layers": [4, 4, 3, 3, 1]}

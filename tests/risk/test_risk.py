@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from graded_twin import graded_hinge
+from trainings import make_risk
 
 from apsvm import most_violated_ranking
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
-from apsvm.risk import NothingToRankError, make_risk
+from apsvm.risk import NothingToRankError
 
 SIZES = [1, 2, 3, 5, 8, 20, 21, 40, 100, 300]
 

@@ -11,7 +11,7 @@ from instances import LABELLING_LOSSES, RANKING_LOSSES, TWO_ARRAY_LOSSES
 from judge import definition, loss_of_order
 from over import over
 from sklearn.metrics import average_precision_score
-from trainings import training_set
+from trainings import make_risk, training_set
 
 from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.dataset import Dataset
@@ -20,7 +20,7 @@ from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.losses.base import LossError, RankingLoss
 from apsvm.oracles import make_oracle
-from apsvm.risk import Ramp, make_risk
+from apsvm.risk import Ramp
 from apsvm.selection import completion, quick
 from apsvm.selection.completion import trained
 from apsvm.selection.quick import classes_compared

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from over import over
 from sklearn.metrics import average_precision_score
-from trainings import solve
+from trainings import make_risk, solve
 
 from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.labels import Target
@@ -18,7 +18,7 @@ from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.models.header import Labels
 from apsvm.oracles import make_oracle
-from apsvm.risk import Ramp, make_risk
+from apsvm.risk import Ramp
 from apsvm.selection.completion import trained
 from apsvm.solvers import concave_convex
 from apsvm.trainers.base import Outcome, TrainingSet, Watch

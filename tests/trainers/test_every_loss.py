@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from over import over
-from trainings import train_svm, training_set
+from trainings import make_risk, train_svm, training_set
 
 from apsvm.data.rows import Rows
 from apsvm.losses import LOSSES, make_loss
 from apsvm.oracles import make_oracle
-from apsvm.risk import make_risk
 
 
 @over("name", [LOSSES[form]().name for form in LOSSES])

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from judge import METRICS, hinge_by_permutations, pair_score
 from over import over
-from trainings import solve, target_of, train_appx, train_svm, training_set
+from trainings import make_risk, solve, target_of, train_appx, train_svm, training_set
 
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
-from apsvm.risk import Risk, make_risk
+from apsvm.risk import Risk
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Watch
 from apsvm.trainers.structured_svm.descent import Descent

@@ -1,7 +1,7 @@
 """AP-SVM-APPX (Mohapatra et al. 2014, §3.3): the AP loss over the difficult rows, the easy ones held correct.
 
 Stage 1 trains a binary SVM w0. Its easy rows have y w0·x ≥ 1; the top k % of them by y w0·x stay easy, the rest joins
-the difficult rows X_d. Stage 2, equation (10):
+the difficult rows X_d. If X_d then has no pair to rank, all rows are difficult. Stage 2, equation (10):
 
     min ½‖w‖² + C·risk(w; X_d)   subject to   y w·x ≥ 1 on the easy rows
 
@@ -23,7 +23,7 @@ from apsvm.data.row_operator import RowOperator
 from apsvm.losses.base import Loss
 from apsvm.losses.zero_one import ZeroOneLoss
 from apsvm.oracles import make_oracle
-from apsvm.risk import NoRisk, NothingToRankError, Ramp, Risk, make_risk, require_pairs
+from apsvm.risk import NothingToRankError, Ramp, require_pairs
 from apsvm.solvers.cutting_plane import Restoration
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.structured_svm.descent import Descent, Weights
@@ -63,30 +63,19 @@ def solve_approximately(
     w0 = binary.solution.w
     margins = np.where(relevant, 1.0, -1.0) * data.rows.scores(w0)
     easy = _easiest(margins, settings.keep_easy)
-    difficult = np.setdiff1d(np.arange(margins.size), easy)
-
+    difficult = data.select(np.setdiff1d(np.arange(margins.size), easy))
     chosen = make_oracle(oracle, loss)
-    notes = [f"{easy.size} rows held easy, {difficult.size} difficult"]
-    risk: Risk | NoRisk
     try:
-        risk = make_risk(
-            data.rows.select(difficult),
-            relevant[difficult],
-            loss,
-            chosen,
-            groups=None if data.queries is None else data.queries[difficult],
-            query_weights=data.query_weights,
-            count_ranks=settings.log_ranks,
-        )
+        risk = risk_of(difficult, loss, chosen, count_ranks=settings.log_ranks)
     except NothingToRankError:
-        notes.append("the difficult rows hold no pair to rank; only the easy rows' constraints are left")
-        risk = NoRisk(dimension)
+        easy, difficult = easy[:0], data
+        risk = risk_of(data, loss, chosen, count_ranks=settings.log_ranks)
     constraints = None
     if easy.size:
         constraints = EasyRows(data.rows.select(easy), np.where(relevant[easy], 1.0, -1.0), w0)
     stage = Stage(risk, dimension, settings, watch, oracle=chosen.name, start=w0, constraints=constraints)
     descents = [Descent("difficult", risk, stage, settings, watch)]
-    if settings.bound == "tight" and isinstance(risk, Risk):
+    if settings.bound == "tight":
         # Only by rounds: rescaling w would break the constraints.
         descents.append(Descent("tight", Ramp(risk), stage, settings, watch))
 
@@ -95,6 +84,7 @@ def solve_approximately(
 
     reports = go_down(descents, starts, C, None, began)
     trained = trained_by(reports, exact=False, queries=risk.queries, skipped=risk.queries_skipped)
+    notes = [f"{easy.size} rows held easy, {difficult.n} difficult"]
     return replace(trained, stages=[binary, *reports], notes=notes)
 
 

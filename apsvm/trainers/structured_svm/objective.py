@@ -28,7 +28,7 @@ def layout_of(data: TrainingSet, loss: Loss) -> Layout:
 
 
 def risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> Risk:
-    """Risk of a training set, with rows stored for fast passes; see ``make_risk``."""
+    """Risk of a training set, with rows stored for fast passes. Raises as ``lay_out`` and ``bind_risk``."""
     rows, layout = data.rows.for_many_passes(), layout_of(data, loss)
     if data.bags is not None:
         return make_bag_risk(rows, data.bags, layout, loss, oracle, count_ranks=count_ranks)
@@ -57,10 +57,9 @@ def share_of_nothing(
     if not (at_zero > 0.0 and np.isfinite(bound)):
         return None
     share = bound / at_zero
-    if share >= NEARLY_NOTHING and (loss.over_rankings or loss.over_labellings):
-        order = loss_by_order(loss, data.scores(w), data.target, data.queries, data.query_weights)
-        if order < POOR * at_zero:
-            return None
+    has_order = loss.over_rankings or loss.over_labellings
+    if share >= NEARLY_NOTHING and has_order and loss_of_order(data, loss, w) < POOR * at_zero:
+        return None
     return share
 
 

@@ -15,7 +15,7 @@ from apsvm._support.log import Log, NoLog, span_fields
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm.risk import Account, OracleCall
 from apsvm.solvers.cutting_plane import Constraints, CuttingPlaneIteration, CuttingPlaneSolution, Solver
-from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter, MovableCutter
+from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.quasi_newton import DescentStep
 from apsvm.solvers.run import never
@@ -25,7 +25,7 @@ from apsvm.trainers.base import Progress, Watch, unseen
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 
 #: Cutters by the name of ``--solver``.
-CUTTERS: dict[str, Callable[[ScoreFunction[Any]], MovableCutter]] = {
+CUTTERS: dict[str, Callable[[ScoreFunction[Any]], Cutter]] = {
     "line-search": AfterLineSearch,
     "cutting-plane": AtTheQPsPoint,
 }
@@ -118,7 +118,6 @@ class Stage:
     """A solver for one convex risk, with its log and progress: every oracle call and iteration is recorded.
 
     start : (dimension,) float64, start of the first run; None: 0
-    around : wraps the cutter that the solver calls
     """
 
     def __init__(
@@ -131,7 +130,6 @@ class Stage:
         oracle: str,
         start: NDArray[np.float64] | None = None,
         constraints: Constraints | None = None,
-        around: Callable[[MovableCutter], Cutter] = lambda cutter: cutter,
     ) -> None:
         self._risk = risk
         self._settings = settings
@@ -139,7 +137,7 @@ class Stage:
         self.oracle = oracle
         self._start = np.zeros(dimension) if start is None else start
         self._constraints = constraints
-        self._cutter = around(CUTTERS[settings.solver](risk))
+        self._cutter = CUTTERS[settings.solver](risk)
         self.begin()
 
     def begin(self) -> None:
