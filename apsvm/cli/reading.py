@@ -113,7 +113,7 @@ def in_queries_beside(dataset: Dataset, paths: Sequence[str]) -> Dataset:
         return dataset
     names = " and ".join(sizes)
     dataset = replace(dataset, groups=read_groups(sizes, len(dataset), dataset.source))
-    remark(f"{dataset.source}: its queries are those of {printable(names)}")
+    remark(f"its queries are those of {printable(names)}", dataset.source)
     return dataset
 
 
@@ -129,7 +129,7 @@ def say_remarks(dataset: Dataset) -> None:
         return
     details = (*dataset.table.details, *columns_in_words(dataset.table.columns)) if is_set("verbose") else ()
     for text in (*dataset.table.remarks, *details):
-        remark(f"{dataset.source}: {printable(text)}")
+        remark(printable(text), dataset.source)
 
 
 def columns_in_words(columns: Columns) -> list[str]:
@@ -147,15 +147,15 @@ def read_any_model(path: str) -> Model:
         return load_any_model(path)
 
 
-def refuse_swapped(*, data: str, model: str) -> None:
-    """Ends the command if the two files are given in the wrong order."""
-    from apsvm.models.reading import is_model_file
-
-    if not (os.path.isfile(data) and os.path.isfile(model)) or data.endswith(".npz"):  # which begins as models do
+def refuse_model(data: str) -> None:
+    """Ends the command if the file given as DATA is a model."""
+    if not os.path.isfile(data):
         return
-    if is_model_file(data) and not is_model_file(model):
-        order = "MODEL before DATA" if click.get_current_context().info_name == "verify" else "DATA before MODEL"
-        raise click.UsageError(f"expected {order}: {data!r} is a model, and {model!r} is none")
+    with reading(data), open(data, "rb") as stream:
+        is_model = stream.read(40).endswith(b"header.npy")  # the first member; other archives of arrays have none
+    if is_model:
+        usage = click.get_current_context().get_usage().removeprefix("Usage: ")
+        raise click.UsageError(f"expected rows as DATA, and {data!r} is a model: {usage}")
 
 
 def one_ranker(model: Model, label: float | str | None, path: str) -> Ranker:

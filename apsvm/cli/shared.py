@@ -49,13 +49,17 @@ def is_set(flag: str) -> bool:
     return context is not None and bool(context.params.get(flag))
 
 
-def remark(message: str) -> None:
-    """Prints ``message`` once per command; nothing with --quiet."""
-    context = click.get_current_context()
-    said: set[str] = context.meta.setdefault("apsvm.remarks", set())
-    if not is_set("quiet") and message not in said:
-        said.add(message)
-        say(message)
+def remark(message: str, source: str = "", *, warning: bool = False) -> None:
+    """Prints ``message`` once per command, after the name of the file ``source`` unless the remark before has it;
+    nothing with --quiet."""
+    meta = click.get_current_context().meta
+    said: set[tuple[str, str]] = meta.setdefault("apsvm.remarks", set())
+    if is_set("quiet") or (source, message) in said:
+        return
+    said.add((source, message))
+    is_named = source in ("", meta.get("apsvm.source"))
+    meta["apsvm.source"] = source or meta.get("apsvm.source")
+    say(f"{'warning: ' if warning else ''}{'' if is_named else f'{source}: '}{message}")
 
 
 class Failure(click.ClickException):
@@ -93,7 +97,18 @@ def reading(what: str = "") -> Iterator[None]:
         name = "standard input" if what == "-" else what or error.filename
         if name is None or isinstance(error, BrokenPipeError):  # an output
             raise
-        raise Failure(NO_INPUT, f"cannot read {name}: {error.strerror or error}") from None
+        raise Failure(NO_INPUT, f"cannot read {name}: {error.strerror or error}{_near(name)}") from None
+
+
+def _near(path: str) -> str:
+    """A hint at a file of a similar name, if ``path`` is missing; or nothing."""
+    import difflib
+
+    folder, name = os.path.split(path)
+    if os.path.lexists(path) or not os.path.isdir(folder or "."):
+        return ""
+    near = difflib.get_close_matches(name, os.listdir(folder or "."), n=1, cutoff=0.8)
+    return f"; did you mean {os.path.join(folder, near[0])}?" if near else ""
 
 
 @contextmanager

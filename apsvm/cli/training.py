@@ -20,7 +20,7 @@ from apsvm._support.shown import printable
 from apsvm._support.types import JsonObject
 from apsvm.cli.options.config import CONFIG_FILE
 from apsvm.cli.output.records import TrainingLog, end_record
-from apsvm.cli.reading import read_rows, refuse_swapped
+from apsvm.cli.reading import read_rows, refuse_model
 from apsvm.cli.shared import (
     BAD_DATA,
     CANNOT_WRITE,
@@ -107,8 +107,7 @@ def check_outputs(model: str | None, what: str, other: str | None, *, data: str,
     model (``train rows.svm more.svm`` would overwrite the second file), and the other output none."""
     from apsvm.models.reading import is_model_file
 
-    if model is not None:
-        refuse_swapped(data=data, model=model)
+    refuse_model(data)
     outputs = [path for path in (model, other) if path is not None]
     for path in outputs:
         check_output(path, data=data, **inputs)
@@ -172,7 +171,7 @@ def chosen_by_grades(
     if not chosen or labels != LabelOptions() or not are_grades(dataset):
         return {}
     values = " ".join(f"--{option} {shlex.quote(value)}" for option, value in chosen.items())
-    remark(f"{dataset.source}: queries with grades: {values}")
+    remark(f"queries with grades: {values}", dataset.source)
     return chosen
 
 
@@ -186,7 +185,7 @@ def say_of_rows(fit: Fit, data: TrainingSet) -> None:
     if data.queries is not None and not can.queries and data.target.labels.kind == "none":
         remarks.append("qid: is not used here")
     for text in (*remarks, *_on_grades(fit)):
-        remark(f"warning: {fit.dataset.source}: {text}")
+        remark(text, fit.dataset.source, warning=True)
 
 
 def _on_grades(fit: Fit) -> Iterator[str]:
@@ -208,8 +207,8 @@ def _on_grades(fit: Fit) -> Iterator[str]:
         )
 
 
-def described(dataset: Dataset, target: Target) -> str:
-    """A line that describes the data."""
+def describe(dataset: Dataset, target: Target) -> None:
+    """Prints a line that describes the data."""
     import numpy as np
 
     from apsvm.data.dataset import shown_label
@@ -218,7 +217,8 @@ def described(dataset: Dataset, target: Target) -> str:
     labels, positives = target.labels, target.relevant
     rows, features = dataset.X.shape
     if labels.kind is LabelKind.NONE:
-        return f"{dataset.source}: {rows:,} users, {features:,} items"
+        remark(f"{rows:,} users, {features:,} items", dataset.source)
+        return
     parts = [f"{rows:,} rows"]
     if dataset.groups is not None:
         parts.append(f"{np.unique(dataset.groups).size:,} queries")
@@ -235,7 +235,7 @@ def described(dataset: Dataset, target: Target) -> str:
         parts.append(f"{int(positives.sum()):,} positive ({column}{word})")
     else:
         parts.append(f"{int(target.relevant.sum()):,} relevant")
-    return f"{dataset.source}: {', '.join(parts)}, {features:,} features"
+    remark(f"{', '.join(parts)}, {features:,} features", dataset.source)
 
 
 # Signals
@@ -389,10 +389,10 @@ def say_what_became(
 
     header, verbose = model.header, is_set("verbose")
     for caution in outcome.cautions:
-        say(f"warning: {name}: {caution}")
+        say(f"warning: {caution}")
     if is_set("quiet"):
         if not header.as_asked:  # a missing threshold, also in outcome.as_asked, has its own caution
-            say(f"warning: {name}: {ending(outcome)}")
+            say(f"warning: {ending(outcome)}")
         return
     for line in (*(summary(outcome) if verbose else short_summary(outcome, header.metric)), *figures):
         say(line)
@@ -469,7 +469,7 @@ def cautions_on_choice(fit: Fit, outcome: Outcome) -> Iterator[str]:
     if dataset.bags is not None and fit.trainer.capabilities.bags:
         positives = np.unique(dataset.bags[relevant]).size
     if positives < FEW_POSITIVES:
-        yield f"warning: {dataset.source}: {positives} positives are few: the choice of settings is mostly chance"
+        yield f"warning: {positives} positives are few: the choice of settings is mostly chance"
     if value < 1.0 - _FLAWLESS:
         return
     if fit.trainer.loss_name != "ap" or relevant.all() or not relevant.any():
@@ -484,7 +484,7 @@ def cautions_on_choice(fit: Fit, outcome: Outcome) -> Iterator[str]:
     else:
         names = ", ".join(dataset.table.columns.feature_names()[column] for column in columns)
         what = f"column {names} alone tells positives from negatives: does it know the label (--drop)?"
-    yield f"warning: {dataset.source}: held-out rows are ranked without a fault: {what}"
+    yield f"warning: held-out rows are ranked without a fault: {what}"
 
 
 def _extremes(X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

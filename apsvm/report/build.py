@@ -21,6 +21,7 @@ from apsvm.report.page import Markup, bar, breakable, element, folded, joined, p
 from apsvm.report.pictures.precision_recall import PrecisionRecall, mean_and_each, mean_base_rate
 from apsvm.report.run import JudgedRanker, Run, judge
 from apsvm.report.training import data_of, how_trained
+from apsvm.report.words import share
 
 #: Rankers whose rows and weights are shown; with more classes, the worst.
 MOST_PARTS = 6
@@ -101,15 +102,19 @@ def _metric_tiles(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[tuple[st
     if len(judged) == 1:
         header = judged[0].ranker.header
         held_out = header.details.get("held_out")
+        in_full = "average precision (AP)"
         if isinstance(held_out, Mapping) and isinstance(held_out["AP"], Mapping):
             value, low, high = (held_out["AP"][name] for name in ("value", "low", "high"))
-            yield "AP", f"{value:.4f}", f"on held-out rows, most likely {low:.2f} to {high:.2f} on others"
+            yield in_full, f"{value:.4f}", f"on held-out rows, most likely {low:.2f} to {high:.2f} on others"
+            in_full = "AP"
+        if judged[0].groups is None:
+            yield "share of positives", share(results[0].n_positives / results[0].n_rows), "the AP of a random order"
         is_own = judged[0].dataset.fingerprint == header.data.sha256
         where = "on its own training rows, which flatters" if is_own else "on the rows below"
         where = where if judged[0].groups is None else "mean over the queries"
         for name in dict.fromkeys([judged[0].trained_metric, "AP"]):
             if name in results[0].values:
-                yield name, f"{results[0].values[name]:.4f}", where
+                yield in_full if name == "AP" else name, f"{results[0].values[name]:.4f}", where
         found = judged[0].found()
         if found is not None:
             yield (

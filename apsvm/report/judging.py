@@ -107,7 +107,7 @@ def drivers_in(part: JudgedRanker, component: int = 0) -> Iterator[Markup]:
         yield element("p", "All weights are zero: every row has the same score.")
         return
     within = " within queries" if part.groups is not None else ""
-    said = f"A feature's share is that of the deviation{within} of what it gives to the scores of these rows."
+    said = f"A feature's share is in proportion to the deviation{within} of what it gives to these scores."
     if ranker.unit_rows:
         said += " The scores are divided by the length of the row."
     names, weighed = [*ranker.column_names(), ALL], Markup("")

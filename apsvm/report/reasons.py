@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset
-from apsvm.data.features.additive import ALL
+from apsvm.data.features.additive import ALL, Contributions
 from apsvm.models.base import Model
-from apsvm.models.columns import ColumnKind, Columns
+from apsvm.models.columns import Column, ColumnKind, Columns, DatePart
 
 #: Significant digits of a number in a reason.
 _DIGITS = 4
@@ -51,7 +52,8 @@ class Reasons:
 
 def reasons_of(ranker: Model, rows: Dataset, most: int) -> Iterator[Reasons]:
     """Reasons for each row: the ``most`` table columns, or features, with the largest contributions. Features that
-    contribute together have equal shares. With several components, the leading one is explained.
+    contribute together have equal shares. What a date gives to every row alike, as where all are newer than training,
+    is in the base. With several components, the leading one is explained.
 
     Raises
     ------
@@ -67,6 +69,9 @@ def reasons_of(ranker: Model, rows: Dataset, most: int) -> Iterator[Reasons]:
         np.zeros(of_rows.shape[1]) if usual is None else ranker.contributions(usual, component).dealt_to(widths)[:][0]
         for component, of_rows in enumerate(each)
     ]
+    if columns is not None and rows.X.shape[0] > 1:
+        for of_rows, usual_of in zip(each, usually, strict=True):
+            _add_shared_dates(of_rows, usual_of, columns)
     for at, component in enumerate(ranker.leading(rows.X).tolist()):
         x, gave = rows.X[[at]], each[component][at : at + 1][0] - usually[component]
         values = np.asarray(x.toarray() if sp.issparse(x) else x)[0]
@@ -90,14 +95,38 @@ def _words(
         return names[end - 1] if is_missing else _feature(names[first], float(values[first]))
     if column.missing and values[end - 1] == 1.0:
         return names[end - 1]
-    if column.order == "time":
-        sine, cosine = values[first : first + 2]
-        minutes = round(float(np.arctan2(sine, cosine)) / (2.0 * np.pi) * 1440.0) % 1440
-        return f"{column.name} {minutes // 60:02d}:{minutes % 60:02d}"
     if column.kind is ColumnKind.DATE:
-        return f"{column.name} {float(values[first]):.{_DIGITS}g} days before the newest"
+        return f"{column.name}={_date(column, values[first:end])}"
     has = np.flatnonzero(values[first:end] == 1.0)
     return names[first + int(has[0])] if has.size else f"{column.name} of an unknown word"
+
+
+def _date(column: Column, values: NDArray[np.float64]) -> str:
+    """A date and its time of day, as far as the column's features have them. One that is not older than the newest of
+    training has its weekday."""
+    words, at = [], 0
+    for part in column.parts:
+        of_part = values[at : at + len(part.features())]
+        at += of_part.size
+        if part is DatePart.AGE:
+            day = np.datetime64(math.floor(column.newest - of_part[0]), "D")
+            words.append(str(day) if of_part[0] > 0.0 else f"{day} or later")
+        elif part is DatePart.WEEKDAY and values[0] <= 0.0:
+            words += [name.rpartition("=")[2] for name, is_day in zip(part.features(), of_part, strict=True) if is_day]
+        elif part is DatePart.HOUR:
+            minutes = round(math.atan2(*of_part) / math.tau * 1440.0) % 1440
+            words.append(f"{minutes // 60:02d}:{minutes % 60:02d}")
+    return " ".join(words)
+
+
+def _add_shared_dates(of_rows: Contributions, usual: NDArray[np.float64], columns: Columns) -> None:
+    """Adds to ``usual`` what columns of dates give to all rows alike."""
+    is_date = np.array([column.kind is ColumnKind.DATE for column in columns.features] + [False])
+    if is_date.any():
+        ends = np.array([(block.min(axis=0), block.max(axis=0)) for block in of_rows.blocks()])
+        low, high = ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
+        is_shared = is_date & np.isclose(low, high, rtol=1e-9, atol=1e-12)
+        usual[is_shared] = low[is_shared]
 
 
 def _feature(name: str, value: float) -> str:

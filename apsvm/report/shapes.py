@@ -18,17 +18,15 @@ POINTS, CELLS = 200, 50
 
 
 class NoShapesError(ValueError):
-    """A ranker whose score is no sum of curves, or only of straight lines; the message says which."""
+    """A ranker whose score is no sum of curves over known ranges."""
 
 
 def check_curved(ranker: LinearRanker) -> tuple[FeatureMap, Parts]:
     """The map that gives features curves of their own. Raises NoShapesError."""
-    name, feature_map = ranker.header.features.map, ranker.feature_map
-    if feature_map is None:
-        raise NoShapesError(f"its features are as they are ({name}): every curve is a straight line, its weight")
-    parts = feature_map.parts()
-    if parts is None or feature_map.limits(0) is None:
-        raise NoShapesError(f"its features ({name}) go into the score together: no feature has a curve of its own")
+    feature_map = ranker.feature_map
+    parts = None if feature_map is None else feature_map.parts()
+    if feature_map is None or parts is None or feature_map.limits(0) is None:
+        raise NoShapesError(f"with --features {ranker.header.features.map}, no feature has a curve of its own")
     return feature_map, parts
 
 
@@ -72,12 +70,12 @@ def widest(ranker: LinearRanker, most: int) -> list[Shape]:
 
 
 def largest_weights(ranker: LinearRanker, most: int) -> Bars:
-    """The ``most`` largest weights of linear features, largest first. Raises NoShapesError if all are 0."""
+    """The ``most`` largest weights of columns, largest first. Raises NoShapesError if all are 0."""
     order = np.argsort(-np.abs(ranker.coef), kind="stable")[:most]
     order = order[ranker.coef[order] != 0.0]
     if order.size == 0:
         raise NoShapesError("all its weights are 0")
-    names = ranker.features()
+    names = ranker.columns()
     return Bars([names[j] for j in order.tolist()], ranker.coef[order])
 
 

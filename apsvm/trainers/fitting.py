@@ -316,6 +316,8 @@ class Fit:
             theirs, ours = (f"with {option('pool', pool)}" if pool else f"without {option('pool')}" for pool in pools)
             raise ModelError(f"it was trained {theirs}, this training is {ours}")
         theirs, ours = ranker.header.features.map, self._map_name
+        if ranker.header.members:
+            raise ModelError(f"an average ({theirs}) is no start: name a model that was trained on one feature map")
         if theirs != ours:
             raise ModelError(
                 f"it was trained with {option('features', theirs)}, this training has {option('features', ours)}"

@@ -91,7 +91,8 @@ def test_the_best_bags_are_named(options, made, run, tmp_path):
     lines = run("predict", path, tmp_path / "m", *(["--which"] if "--latent" in options else [])).stdout.splitlines()
     fields = [line.split("\t") for line in lines]
     best = sorted(range(40), key=lambda at: -float(fields[at][0]))[:7]
-    expected = ["\t".join([f"bag:{bags[at]}", fields[at][0]]) for at in best]
+    fields = [[f"{float(score):.6g}", *row] for score, *row in fields]
+    expected = [f"bag:{bags[at]}\t{fields[at][0]}" for at in best]
     assert run("predict", path, tmp_path / "m", "--top", 7).stdout.splitlines() == expected
     if "--latent" in options:
         expected = ["\t".join([f"bag:{bags[at]}", *fields[at]]) for at in best]

@@ -28,7 +28,7 @@ def test_a_model_that_ranks_nothing(quiet, weak, run, tmp_path):
     done = run("train", *quiet, "--loss", "p@1", "--bound", "hinge", weak, model, code=3)
     warnings = [line for line in done.stderr.splitlines() if "warning" in line]
     assert len(warnings) == 1
-    assert warnings[0].startswith(f"apsvm: warning: {model}: {NOTHING}. Try --bound auto or --bound tight")
+    assert warnings[0].startswith(f"apsvm: warning: {NOTHING}. Try --bound auto or --bound tight")
     if quiet:
         assert done.stderr == warnings[0] + "\n"
     assert "positive is" not in done.stderr
@@ -66,7 +66,7 @@ def test_a_model_that_ranks_by_chance_or_too_well(signal, run, write_rows, tmp_p
 )
 def test_an_exit_code_is_explained_to_whoever_wants_it_quiet(options, state, weak, run, tmp_path):
     done = run("train", "-q", *options, weak, tmp_path / "m", code=3)
-    assert f"apsvm: warning: {tmp_path / 'm'}: {state}\n" in done.stderr
+    assert f"apsvm: warning: {state}\n" in done.stderr
     assert all("warning: " in line for line in done.stderr.splitlines())
 
 
@@ -74,7 +74,7 @@ def test_a_model_that_is_hardly_better(weak, run, tmp_path):
     """It ranks, so the exit code is 0; what may help is named."""
     done = run("train", "-q", "--bound", "hinge", "-C", 1e-4, "-e", 1e-7, weak, tmp_path / "m")
     (line,) = done.stderr.splitlines()
-    assert line.startswith(f"apsvm: warning: {tmp_path / 'm'}: the bound on the loss, as a share of ")
+    assert line.startswith("apsvm: warning: the bound on the loss, as a share of ")
     assert line.endswith("--bound tight or --bound auto, a larger C, other features (--features piecewise)")
     header = load_model(tmp_path / "m").header
     assert load_model(tmp_path / "m").coef.any()
@@ -189,7 +189,7 @@ def test_grades_whose_gains_are_not_what_somebody_thinks(loss, labels, cautions,
     data.write_text(rows_of(2 * labels, [query for query in (1, 2) for _ in labels]))
     hinge = [] if loss == "wmw" else ["--bound", "hinge", "-C", 1]
     done = run("train", "--loss", loss, *hinge, data, tmp_path / "m")
-    lines = [line for line in done.stderr.splitlines() if line.startswith(f"apsvm: warning: {data}: ")]
+    lines = [line for line in done.stderr.splitlines() if line.startswith("apsvm: warning: ")]
     assert len(lines) == len(cautions)
     assert all(caution in line for caution, line in zip(cautions, lines, strict=True))
     assert all("--loss 'ndcg(linear)'" in line for line in lines if HIGH in line)

@@ -47,7 +47,7 @@ def test_what_moved_and_whether_by_chance(run, models):
     moves = [abs(int(row[2]) - int(row[3])) for row in listed if row[0] == "in"]
     assert moves == sorted(moves, reverse=True)
     kept = np.abs(new - old)[(new <= 20) & (old <= 20)]
-    assert f"{came.sum()} of 20 rows are others" in said
+    assert f"{came.sum()} of 20 rows are new" in said
     assert f"{(kept == 0).sum()} keep their place, {kept.mean():.1f} is the mean move, {kept.max()} the longest" in said
     arguments = ("eval", "rows.csv", "--model", "old", "--model", "new", "--compare", "--confidence", ".95", "--json")
     judged = json.loads(run(*arguments, "-m", "AP", "-m", "P@20", cwd=models).stdout)["systems"]["new"]
@@ -58,8 +58,8 @@ def test_what_moved_and_whether_by_chance(run, models):
     assert f"{found} by NEW" in said
     (models / "copy").write_bytes((models / "old").read_bytes())
     moved, copied = (run("compare", "old", name, "rows.csv", "--top", 1, cwd=models).stdout for name in ("new", "copy"))
-    assert "1 of 1 rows are others; none is in both" in moved
-    assert "0 of 1 rows are others; of those in both 1 keep their place, 0.0 is the mean move, 0 the longest" in copied
+    assert "1 of 1 rows are new; none is in both" in moved
+    assert "0 of 1 rows are new; of those in both 1 keep their place, 0.0 is the mean move, 0 the longest" in copied
     back = run("compare", "new", "old", "rows.csv", code=WORSE, cwd=models).stdout
     assert "better" not in back
     assert f"AP: NEW is {against['effect']:.4f} worse" in back
@@ -68,7 +68,7 @@ def test_what_moved_and_whether_by_chance(run, models):
 def test_first_rows_of_each_query(run, models):
     said = run("compare", "old-q", "new-q", "rows.csv", "--top", 5, cwd=models).stdout
     assert "the first 5 of each query: " in said
-    assert " of 35 rows are others" in said
+    assert " of 35 rows are new" in said
     listed = [line.split() for line in said.splitlines() if line.startswith("in ")]
     assert len(listed) > 7
     assert all(int(row[2][1:]) % 7 == int(row[1]) and int(row[3]) > 5 >= int(row[4]) for row in listed)

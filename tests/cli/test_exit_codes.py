@@ -77,7 +77,7 @@ def test_bad_options(data, run, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("words", "code"), [("predict {data} {model}", 0), ("train", 2), ("train {model}", 65), ("train nowhere", 66)]
+    ("words", "code"), [("predict {data} {model}", 0), ("train", 2), ("train {model}", 2), ("train nowhere", 66)]
 )
 def test_the_console_script_exits_as_the_command_ended(words, code, small, script, tmp_path):
     script(*words.format(data=small[0], model=small[1]).split(), code=code, cwd=tmp_path)

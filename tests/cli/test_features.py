@@ -186,7 +186,7 @@ def test_plot_shapes(bumps, run, tmp_path):
 def test_shapes_that_are_none(bumps, digits, run, tmp_path):
     run("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "nystroem:9")
     done = run("plot", "shapes", tmp_path / "m", "-o", tmp_path / "x.png", code=65)
-    assert "go into the score together" in done.stderr
+    assert "no feature has a curve of its own" in done.stderr
     run("train", "-q", *HINGE, digits.path, tmp_path / "classes", "--one-vs-rest", "-C", 1, "--features", "piecewise:1")
     assert "choose one" in run("plot", "shapes", tmp_path / "classes", "-o", tmp_path / "x.png", code=65).stderr
     run("plot", "shapes", tmp_path / "classes", "-o", tmp_path / "x.png", "--class", 8)

@@ -150,14 +150,14 @@ def test_one_training_at_a_time_has_the_log(cancer, run, tmp_path):
 def test_one_training_has_a_new_run_folder(cancer, run, tmp_path, monkeypatch):
     """Another one may begin it after this one has looked, while it reads its data."""
     log = tmp_path / "run" / "log.jsonl"
-    described = apsvm.cli.training.described
+    describe = apsvm.cli.training.describe
 
     def begun_by_another(*rows):
         log.parent.mkdir()
         log.write_text("{}\n")
-        return described(*rows)
+        return describe(*rows)
 
-    monkeypatch.setattr(apsvm.cli.training, "described", begun_by_another)
+    monkeypatch.setattr(apsvm.cli.training, "describe", begun_by_another)
     said = run("train", cancer.path, *HINGE, "-C", "1", "--run-dir", tmp_path / "run", code=74).stderr
     assert f"cannot write {log}: another process has begun it" in said
     assert log.read_text() == "{}\n"

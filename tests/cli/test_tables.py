@@ -123,7 +123,7 @@ def test_the_best_rows_and_why(model, scores, run, tmp_path):
     values = [float(line) for line in scores.split()]
     order = np.argsort(-np.array(values), kind="stable")[:5].tolist()
     lines = [line.split("\t") for line in run("predict", PENGUINS, model, "--top", "5").stdout.splitlines()]
-    assert lines == [[str(row + 1), repr(values[row])] for row in order]
+    assert lines == [[str(row + 1), f"{values[row]:.6g}"] for row in order]
     rows = PENGUINS.read_text().splitlines()
     table = tmp_path / "named.csv"
     table.write_text("\n".join([f"ring,{rows[0]}", *(f"R{at},{row}" for at, row in enumerate(rows[1:]))]))
@@ -156,14 +156,15 @@ def test_reasons_are_the_columns_of_a_table(run, tmp_path, rng):
         assert sum(gave.values()) == pytest.approx(float(score), abs=2e-3)
         number, word, day, _ = lines[int(row) - 1].split(",")
         shown = {"base", f"number={float(number):.4g}" if number else "number is missing"}
-        shown |= {f"day {28 - int(day[-2:])} days before the newest", f"word={word}" if word else "word is missing"}
+        shown |= {f"day={day} or later Wednesday" if day.endswith("28") else f"day={day}"}
+        shown |= {f"word={word}" if word else "word is missing"}
         assert set(gave) <= shown
         seen |= {name.split("=")[0] for name in gave}
     assert {"base", "number", "number is missing", "word", "word is missing"} <= seen
     run("train", "-q", "rows.csv", "linear", "--bound", "hinge", "-C", 1, cwd=tmp_path)
     (tmp_path / "newer.csv").write_text("number,word,day\n0,a,2024-03-01\n")
     assert (
-        "\tday 0 days before the newest ("
+        "\tday=2024-02-28 or later Friday ("
         in run("predict", "newer.csv", "linear", "--top", 1, "--explain", cwd=tmp_path).stdout
     )
     rows = [f"{a},{b},{int(a * b + a > 1)}" for a, b in rng.normal(size=(80, 2)).round(3)]

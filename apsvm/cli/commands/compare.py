@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from apsvm.data.labels import Target
     from apsvm.models.base import Model
 
-#: Confidence of the interval of the difference.
-CONFIDENCE = 0.95
 #: A difference with p up to this is called more than chance.
 CHANCE = 0.05
 
@@ -39,9 +37,8 @@ def compare(old: str, new: str, data: str, top: int, read: ReadOptions) -> int:
     """Tell what the model NEW moves in the first rows of DATA, as OLD ranks them.
 
     A line for each row that comes in or goes out, those that move the furthest first, with its places under OLD and
-    NEW. Where DATA has labels, the positives found in the first rows, and the metrics of both, as apsvm eval --compare
-    has them: the difference has a bootstrap interval of 95 % and the p of a paired randomisation test, over the queries
-    or, of one ranking, over its rows. The models need not have the same columns.
+    NEW. Where DATA has labels, also the positives found in the first rows, and the metrics of both with the p of a
+    paired randomisation test, as apsvm eval --compare has it. The models need not have the same columns.
 
     Ends with exit code 6 where NEW is worse by the metric that its loss is for.
     """
@@ -97,7 +94,7 @@ def _put_moves(scored: Scored, relevant: NDArray[np.bool_] | None, top: int) -> 
         put_table(lines, left=len(heading) - 2)
     of_each = "" if queries is None else " of each query"
     first, changes = f"the first {top:,}{of_each}", int((remains & ~was).sum())
-    put(f"{first}: {changes:,} of {int(was.sum()):,} {rows.unit} are others; {_moves_in_words(moved[was & remains])}")
+    put(f"{first}: {changes:,} of {int(was.sum()):,} {rows.unit} are new; {_moves_in_words(moved[was & remains])}")
     if relevant is not None:
         before, after = (int(relevant[first_rows].sum()) for first_rows in (was, remains))
         put(f"found in {first}: {before:,} of {int(relevant.sum()):,} positive {rows.unit} by OLD, {after:,} by NEW")
@@ -131,7 +128,7 @@ def _put_metrics(scored: Scored, new: Model, top: int) -> bool:
     metrics = parse_metrics(list(dict.fromkeys([trained_metric(new.header.metric).name, "AP", f"P@{top}"])))
     entries = of_data(metrics, scored, "block", leave_out_undefined=True)
     with Bar("testing the difference by drawing rows anew"):
-        add_differences(entries, metrics, CONFIDENCE)
+        add_differences(entries, metrics, None)
     differences = entries[1].against_first or {}
     for name, one in differences.items():
         verdict = f"{abs(one.effect):.4f} {'better' if one.effect > 0.0 else 'worse'}"
@@ -141,7 +138,6 @@ def _put_metrics(scored: Scored, new: Model, top: int) -> bool:
             verdict += ", on too few to tell from chance (no p)"
         else:
             verdict += f", {'which may be' if one.p > CHANCE else 'more than'} chance (p = {one.p:.3g})"
-        interval = "" if one.low is None or one.high is None else f", 95 % interval [{one.low:+.4f}, {one.high:+.4f}]"
         before, after = (entry.system.evaluation.values[name] for entry in entries)
-        put(f"{name}: NEW is {verdict}; {before:.4f} by OLD, {after:.4f} by NEW{interval}")
+        put(f"{name}: NEW is {verdict}; {before:.4f} by OLD, {after:.4f} by NEW")
     return next(iter(differences.values())).effect < 0.0

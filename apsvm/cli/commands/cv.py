@@ -202,7 +202,7 @@ class _Run:
         for fit in search.fits:
             training.say_of_rows(fit, fit.training_set())
         *_, of_rows = search.fits  # fits that pool bags come first
-        remark(training.described(of_rows.dataset, of_rows.target))
+        training.describe(of_rows.dataset, of_rows.target)
         if len(search.folds) < folds:
             what = "positive or negative row" if dataset.groups is None else "query to rank"
             say(f"{len(search.folds)} folds: {folds} would leave some without a {what}")
@@ -215,7 +215,7 @@ class _Run:
         pool = next(iter(self.options["pool"]), None)
         folds = self.options["folds"] if "folds" in all_given() else None
         whole = PortfolioSearch(dataset, self.metrics, folds=folds, **self._common(dataset, pool))
-        remark(training.described(dataset, whole.target))
+        training.describe(dataset, whole.target)
         remark(f"trying {len(whole.entries)} combinations of loss and features")
         if whole.caution is not None:
             say(f"warning: {whole.caution}")

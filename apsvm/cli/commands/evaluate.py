@@ -12,7 +12,7 @@ import click
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import RUN_TIES, files, options
 from apsvm.cli.output.progress import Bar
-from apsvm.cli.reading import how_to_read, read_any_model, rows_for
+from apsvm.cli.reading import how_to_read, read_any_model, refuse_model, rows_for
 from apsvm.cli.shared import BAD_DATA, Failure, bad_data, put, refuse_if_given, say
 from apsvm.data.read_options import ReadOptions
 
@@ -77,6 +77,8 @@ def _check(wanted: SimpleNamespace) -> None:
     sources = [*wanted.models, *wanted.scores, *wanted.runs]
     if (wanted.data is None) == (wanted.qrels is None):
         raise click.UsageError("give either DATA, with --model or --scores, or --qrels and --run")
+    if wanted.data is not None:
+        refuse_model(wanted.data)
     if not sources:
         raise click.UsageError("give --model or --scores")
     if len({*sources}) < len(sources):

@@ -68,6 +68,7 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     yield "chosen by", "; ".join(f"{name}: {shown(value)}" for name, value in selection.items())
     for line in chosen(header, header.metric):
         yield "choice", line
+    yield from _compared(header.details)
     yield "positive", "" if header.threshold is None else threshold_in_words(header.threshold)
     yield "probability", "" if header.calibration is None else probabilities_in_words(header.calibration)
     if model.has_classes:
@@ -129,6 +130,17 @@ def _settings(header: Header) -> Iterator[tuple[str, str]]:
     yield "C", facts.pop("C", "")
     facts["seed"] = str(header.seed or "")
     yield "settings", "; ".join(f"{name}: {value}" for name, value in facts.items() if value)
+
+
+def _compared(details: JsonObject) -> Iterator[tuple[str, str]]:
+    """Figures on held-out rows of the feature maps and of each bound and C, the best first."""
+    features, choice = details.get("features", {}), details.get("choice", {})
+    maps = [f"{name[3:]} {value:.4f}" for name, value in features.items() if name.startswith("of_")]
+    bounds = [f"{one['bound']}, C = {one['C']}: {one['loss']:.4f}" for one in choice.get("candidates", ())]
+    if maps:
+        yield "compared", f"AP of {', '.join(maps)} on {features['held_out']}"
+    if bounds:
+        yield "compared", f"loss on {choice['held_out']}: {'; '.join(bounds)}"
 
 
 def _data(data: Data) -> str:

@@ -119,10 +119,10 @@ MOST_SHAPES, MOST_PAIRS = 12, 6
 def shapes(model: str, label: float | None, output: str) -> None:
     """Draw the effect of each feature on the score, over the values of the training rows.
 
-    The twelve widest are drawn. Of features as they are (the default), bars show the largest weights, each for one unit
-    of its feature. With --features piecewise or rules a curve is 0 at the feature's mean; of rules, heat maps below
-    show what two features give together, and what more give together is not drawn. With --scale l2 the sum is divided
-    by the length of the mapped row.
+    The twelve widest are drawn. With --features linear, logarithms or products, bars show the largest weights, each for
+    one unit of its feature, logarithm or product. With --features piecewise or rules a curve is 0 at the feature's
+    mean; of rules, heat maps below show what two features give together, and what more give together is not drawn. With
+    --scale l2 the sum is divided by the length of the mapped row.
     """
     import numpy as np
 
@@ -131,7 +131,8 @@ def shapes(model: str, label: float | None, output: str) -> None:
 
     with drawing(output, [model], model):
         ranker = one_linear_ranker(read_any_model(model), label, model)
-        if ranker.feature_map is None:
+        feature_map = ranker.feature_map
+        if feature_map is None or (feature_map.parts() is not None and feature_map.limits(0) is None):
             picture: Picture = largest_weights(ranker, MOST_SHAPES)
         else:
             pairs = surfaces(ranker, pairs_of(ranker)[:MOST_PAIRS], np.empty((0, ranker.width)))

@@ -11,7 +11,7 @@ import click
 from apsvm._support.shown import printable
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import files, options
-from apsvm.cli.reading import how_to_read, read_any_model, refuse_swapped, rows_for
+from apsvm.cli.reading import how_to_read, read_any_model, refuse_model, rows_for
 from apsvm.cli.shared import BAD_DATA, Failure, bad_data, refuse_if_given, refuse_same_file, remark, writing
 from apsvm.data.read_options import ReadOptions
 
@@ -47,8 +47,8 @@ apsvm predict new.csv payments.model --top 100 --explain --html list.html
 A model of several classes (train --one-vs-rest) gives a number for each class, with tabs between them, in the order
 of the classes as apsvm info lists them: by label, ascending.
 
-The numbers read back exactly. DATA is read as the training file was (feature base, width); its labels may be any
-numbers, and a .npz or .npy matrix needs none.
+Scores read back exactly, except for the six digits of --top. DATA is read as the training file was (feature base,
+width); its labels may be any numbers, and a .npz or .npy matrix needs none.
 
 With --explain a line goes on with what gave the most to the score, in either direction, a tab before each: what a row
 of the training's medians has (base), table columns or features with their value, and how much they gave beside it:
@@ -93,7 +93,7 @@ def predict(data: str, model: str, out: str, read: ReadOptions, **values: Any) -
     refuse_same_file(out, data=data, model=model)
     with writing(out):
         check_writable(out)
-    refuse_swapped(data=data, model=model)
+    refuse_model(data)
     ranker = read_any_model(model)
     _check(wanted, ranker, model)
     if wanted.boxes is not None:

@@ -132,8 +132,9 @@ class _Run:
         if in_bags and "latent" not in named and "latent" in declared(type(self.trainer.settings)):
             chosen["latent"] = True
             remark(
-                f"{dataset.source}: rows in bags: --latent, the best row of a bag decides (--pool min,mean,max makes a "
-                "row of each bag; apsvm cv compares the two)"
+                "rows in bags: --latent, the best row of a bag decides (--pool min,mean,max makes a row of each bag; "
+                "apsvm cv compares the two)",
+                dataset.source,
             )
         options = {**options, **chosen}
         return replace(self, trainer=planned(options["loss"], options, named | chosen.keys()), options=options)
@@ -156,7 +157,7 @@ class _Run:
             rows = fit.training_set()
             training.say_of_rows(fit, rows)
         training.check_decision_options(fit, options)
-        remark(training.described(fit.dataset, fit.target))
+        training.describe(fit.dataset, fit.target)
         ready = time.perf_counter()
         with training.signals_caught() as signals, open_log(options["log"]) as log, bad_data(source):
             if options["run_dir"] is not None:
@@ -190,7 +191,7 @@ class _Run:
             model=None if columns is None else ForModel(columns, columns.feature_names(), columns.width),
         )
         if rows.unknown_features:
-            remark(f"{rows.source}: {rows.unknown_features} feature values that {dataset.source} lacks were ignored")
+            remark(f"{rows.unknown_features} feature values that {dataset.source} lacks were ignored", rows.source)
         rows = bags_settled(rows, self.trainer, self.features.pool)
         return rows, decide(rows, takes, self.labels)
 

@@ -11,7 +11,7 @@ from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import files, options
-from apsvm.cli.reading import how_to_read, read_any_model, refuse_swapped, rows_for
+from apsvm.cli.reading import how_to_read, read_any_model, refuse_model, rows_for
 from apsvm.cli.shared import DOES_NOT_HOLD, SAYS_NOTHING, STOPPED_EARLY, bad_data, put
 from apsvm.cli.training import query_weights as weights_in
 from apsvm.data.read_options import ReadOptions
@@ -59,7 +59,7 @@ def verify(
 
     if model == data == "-":
         raise click.UsageError("only one of the files can be standard input")
-    refuse_swapped(data=data, model=model)
+    refuse_model(data)
     ranker = read_any_model(model)
     dataset = rows_for(ranker, data, read)
     weights = weights_in(query_weights, dataset)

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from apsvm._support.types import JsonDict
@@ -105,8 +106,17 @@ class Results:
         """The loss, the features and the settings of a candidate, as the command line has them."""
         grid, fit = self.search.grids[one.grid], self.search.fits[one.grid]
         features = {name: _in_words(fit, name) for name in ("features", "scale", "pool")}
-        choice = {spelled(grid, name): shown(value) for name, value in one.choice.items()}
-        return {"loss": one.loss, **features, **choice}
+        values = {name: getattr(grid.settings, name) for name in declared(type(grid.settings)) if name in self._tried}
+        return {
+            "loss": one.loss,
+            **features,
+            **{spelled(grid, name): shown(value) for name, value in {**values, **one.choice}.items()},
+        }
+
+    @cached_property
+    def _tried(self) -> set[str]:
+        """Names of settings that vary in some grid; the others have their own value of them."""
+        return {axis.name for grid in self._grids for axis in grid.axes}
 
     def _marks(self, one: Candidate) -> Iterator[str]:
         if one is self.chosen:

@@ -125,7 +125,7 @@ def _summary(
             yield from _comparison(entries[0], entry, entry.against_first, confidence)
     if confidence is not None:
         yield "intervals", f"bootstrap, {100 * confidence:g} % of the draws{_too_few(entries[0])}"
-    if tested:
+    elif tested:
         swaps = swaps_of(entries[0])
         yield "p", f"two-sided, paired randomisation, at most {swaps} swaps, not corrected for many tests"
         if any(difference.p is None for one in tested for difference in one.values()):
@@ -133,6 +133,8 @@ def _summary(
     for of, entry in zip(whose, entries, strict=True):
         if entry.thresholds:
             yield "threshold", f"{of}{_thresholds_in_words(entry.thresholds)}"
+    if any(name.startswith("nDCG") and "(" not in name for name in figures) and entries[0].system.rows.grades.max() > 1:
+        yield "gain", "nDCG: the grade; nDCG(exp), as LightGBM and XGBoost compute it: 2^grade − 1"
     if entries[0].undefined:
         yield "undefined", f"{', '.join(entries[0].undefined)}: not on these rows"
     for of, entry in zip(whose, entries, strict=True):
@@ -181,18 +183,15 @@ def _figure(entry: EvaluatedSystem, name: str) -> str:
 def _comparison(
     a: EvaluatedSystem, b: EvaluatedSystem, differences: Mapping[str, Difference], confidence: float | None
 ) -> Iterator[tuple[str, str]]:
-    """A line per metric: effect, interval and p, over the queries that both systems have."""
+    """A line per metric: effect, and p or the interval, over the queries that both systems have."""
     with_queries, both = not a.system.is_one_ranking, f", over the {_PLURAL[a.each]} that both have"
     yield f"{b.name} against {a.name}{both if with_queries else ''}", ""
-    interval = [] if confidence is None else [f"{100 * confidence:g} % interval"]
     better = ["better", "worse"] if with_queries else []
-    rows = [["effect", *interval, "p", *better]]
+    rows = [["effect", "p" if confidence is None else f"{100 * confidence:g} % interval", *better]]
     for d in differences.values():
-        row = [f"{d.effect:+.6f}"]
-        if interval:
-            row.append("" if d.low is None or d.high is None else f"[{d.low:+.4f}, {d.high:+.4f}]")
-        row.append("-" if d.p is None else f"{d.p:.6f}")
-        rows.append([*row, *([str(d.better), str(d.worse)] if with_queries else [])])
+        p = "-" if d.p is None else f"{d.p:.6f}"
+        tested = p if d.low is None or d.high is None else f"[{d.low:+.4f}, {d.high:+.4f}]"
+        rows.append([f"{d.effect:+.6f}", tested, *([str(d.better), str(d.worse)] if with_queries else [])])
     yield from zip(["metric", *differences], _aligned(rows, 0), strict=True)
 
 
@@ -224,16 +223,17 @@ def _counts(entry: EvaluatedSystem, whose: str, *, is_first: bool) -> Iterator[t
 def _averaged(entry: EvaluatedSystem) -> str:
     """Number of queries or classes averaged, and of those left out."""
     result = entry.system.evaluation
-    used, counts = result.n_groups - result.groups_skipped, entry.counts
+    left_out, counts = result.groups_skipped, entry.counts
+    used = result.n_groups - left_out
     if "classes_unranked" in counts:
-        text = f"{used} averaged, {result.groups_skipped} without both positive and negative rows left out"
+        text = f"{used} averaged" + (f", {left_out} without both kinds of rows left out" if left_out else "")
         unranked = counts["classes_unranked"]
         return text + (f"; {unranked} of the data's classes are not ranked" if unranked else "")
     if "queries_missing" in counts:
         return f"{used} averaged; {counts['queries_missing']} missing, {counts['queries_unjudged']} not judged"
+    text = f"{used} averaged" + (f", {left_out} without both classes left out" if left_out else "")
     of_metrics = {name: _with_a_value(entry, name) for name in result.in_group}
-    others = [f"; {name} over {n}" for name, n in of_metrics.items() if n != used]
-    return f"{used} averaged, {result.groups_skipped} without both classes left out{''.join(others)}"
+    return text + "".join(f"; {name} over {n}" for name, n in of_metrics.items() if n != used)
 
 
 def _name_of(query: float | str, words: Sequence[str]) -> str:

@@ -73,7 +73,7 @@ class RankedRows:
             for header, column in zip(self.model.headers, columns, strict=True):
                 if header.calibration is None:
                     raise Failure(BAD_DATA, f"{self.name}: it has no probabilities: train --calibrate auto makes them")
-                cells.append(list(map(repr, header.calibration.probability(column).tolist())))
+                cells.append([f"{one:.6g}" for one in header.calibration.probability(column).tolist()])
         elif not options.classify:
             cells += [list(map(repr, column)) for column in columns.tolist()]
         return ["\t".join(row) for row in zip(*cells, strict=True)]
@@ -154,9 +154,8 @@ def best_of_each(scored: RankedRows) -> Iterator[str]:
 
 def _best(scored: RankedRows) -> Iterator[str]:
     options = scored.options
-    # Six digits of a score, like the reasons beside it.
-    is_read = options.explain is not None and not (options.classify or options.probability)
-    first = _first(scored, [f"{score:.6g}" for score in scored.scores.tolist()] if is_read else scored.answers())
+    has_answers = options.classify or options.probability
+    first = _first(scored, scored.answers() if has_answers else [f"{score:.6g}" for score in scored.scores.tolist()])
     if first.queries is not None:
         say(f"{scored.rows.source}: the best {options.top} of each query, behind its qid")
     for at, name in enumerate(first.names):
