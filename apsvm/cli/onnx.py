@@ -55,7 +55,7 @@ def onnx_bytes(model: Model, name: str) -> bytes:
         raise Failure(BAD_DATA, f"{name}: it ranks items, and ONNX's graph is of rows")
     rankers = model.rankers()
     if rankers[0].kind not in _SCORES:
-        raise Failure(BAD_DATA, f"{name}: it is {model.what}, which has no graph here")
+        raise Failure(BAD_DATA, f"{name}: it is {model.description}, which has no graph here")
     features = model.header.features
     columns = features.columns if features.pool is None else None
     graph = _Graph()

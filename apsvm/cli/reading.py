@@ -180,7 +180,7 @@ def one_linear_ranker(model: Model, label: float | str | None, path: str) -> Lin
 def _not_linear(model: Model, path: str) -> NoReturn:
     from apsvm.models.linear import LinearRanker
 
-    raise Failure(BAD_DATA, f"{path}: expected {LinearRanker.what}, found {model.what}")
+    raise Failure(BAD_DATA, f"{path}: expected {LinearRanker.description}, found {model.description}")
 
 
 def rows_for(

@@ -157,8 +157,8 @@ class Cluster:
             raise _LostError("all workers")  # a scatter would wait silently for one
         by_worker: dict[str, list[int]] = {}
         for place, part in enumerate(parts):
-            there = [address for address in holders[part.key] if address in present]
-            by_worker.setdefault(min(there, default=""), []).append(place)
+            addresses = [address for address in holders[part.key] if address in present]
+            by_worker.setdefault(min(addresses, default=""), []).append(place)
         sent = list(column)
         for address, places in by_worker.items():
             values = [column[place] for place in places]

@@ -349,9 +349,9 @@ class DistributedRows:
             numbers = np.arange(len(self)) if order is None or self._selection is None else self._selection[order]
             ends = np.searchsorted(numbers, self._matrix.starts)
             of_parts = [groups[ends[part] : ends[part + 1]] for part in self._touched]
-            there, counts = np.unique(np.concatenate([np.unique(part) for part in of_parts if part is not None]),
+            queries, counts = np.unique(np.concatenate([np.unique(part) for part in of_parts if part is not None]),
                                       return_counts=True)  # fmt: skip
-            cut = there[counts > 1]
+            cut = queries[counts > 1]
         parts = [self._parts[part] for part in self._touched]
         places = self._places()
         of_each_part = self._matrix.cluster.ask(_moments, parts, each=[places, of_parts, [cut] * n_touched])

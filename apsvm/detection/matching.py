@@ -175,9 +175,9 @@ def _overlapping(
     of_objects = _groups(objects, n_classes)
     order = np.argsort(of_objects, kind="stable")
     in_order = of_objects[order]
-    wanted = _groups(detections, n_classes)[rows]
-    begins = np.searchsorted(in_order, wanted, side="left")
-    counts = np.searchsorted(in_order, wanted, side="right") - begins
+    groups = _groups(detections, n_classes)[rows]
+    begins = np.searchsorted(in_order, groups, side="left")
+    counts = np.searchsorted(in_order, groups, side="right") - begins
     up_to = np.concatenate([[0], np.cumsum(counts)])
     first = 0
     while first < rows.size:

@@ -270,7 +270,8 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
             rows = np.flatnonzero(leading == component)
             gave[rows] = contributions[rows]
         kept = len(names) if gave[:, -1].any() else len(names) - 1
-        return Explanation(np.array([one.base for one in each])[leading] - self._line, names[:kept], gave[:, :kept])
+        base = np.array([contributions.base for contributions in each])[leading] - self._line
+        return Explanation(base, names[:kept], gave[:, :kept])
 
     def to_model(self) -> Ranker:
         """The fitted model, which ``.save(path)`` writes for ``apsvm predict`` and ``apsvm eval``."""
@@ -419,9 +420,9 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         self._keep(model)
         if hasattr(self, "feature_importances_"):
             del self.feature_importances_
-        found = importances(model, X)
-        if found is not None:
-            self.feature_importances_ = found
+        importance = importances(model, X)
+        if importance is not None:
+            self.feature_importances_ = importance
         if not outcome.as_asked:
             remedy = () if outcome.state == State.STALLED else (self._remedy,)
             message = "; ".join([ending(outcome), *evidence(outcome), *remedy])
@@ -489,7 +490,7 @@ def loaded(model: object) -> Ranker:
     if isinstance(model, (str, os.PathLike)):
         model = load_any_model(model)
     if not isinstance(model, Ranker):
-        found = model.what if isinstance(model, Model) else type(model).__name__
+        found = model.description if isinstance(model, Model) else type(model).__name__
         raise ValueError(f"expected a model of one ranking, or the name of its file, found {found}")
     return model
 

@@ -49,10 +49,10 @@ def validated(estimator: Estimator, X: Matrix, *y: Column, reset: bool = True, *
         except (TypeError, ValueError) as error:
             if not str(error).startswith(_NO_NUMBER):
                 raise
-            what = "an array holds numbers only; words and dates of a data frame become features"
+            advice = "an array holds numbers only; words and dates of a data frame become features"
             if any(np.asarray(values).dtype.kind in "OSU" for values in y):
-                what = "y holds numbers: turn words into grades, for example by y.map({'bad': 0, 'good': 1})"
-            raise type(error)(f"{error}: {what}") from None
+                advice = "y holds numbers: turn words into grades, for example by y.map({'bad': 0, 'good': 1})"
+            raise type(error)(f"{error}: {advice}") from None
     if of_frame:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     if reset:
@@ -121,9 +121,9 @@ def encoded(X: Any, columns: Columns) -> Matrix:
     from apsvm.data.tables.features import features_of
 
     if not is_frame(X):
-        found = type(X).__name__
         raise ValueError(
-            f"the fit was of a data frame with words or dates: expected one with the same columns, found {found}"
+            "the fit was of a data frame with words or dates: expected one with the same columns, found "
+            f"{type(X).__name__}"
         )
     names = [str(name) for name in X.columns]
     lacking = [column.name for column in columns.features if column.name not in names]

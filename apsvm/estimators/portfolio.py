@@ -108,8 +108,8 @@ class _Portfolio(QueriesOnly):
             self.best_score_ = estimate
         each = headers_of(header) or [header]
         self.certificate_ = {one.features.map: one.certificate for one in each if one.certificate is not None}
-        one = f"features {header.features.map}; loss {header.loss}, C = {header.C}"
-        self.choice_ = "; ".join(members(header)) or one
+        choice = f"features {header.features.map}; loss {header.loss}, C = {header.C}"
+        self.choice_ = "; ".join(members(header)) or choice
 
     def _placed(self, header: Header, refit: Refit, X: Matrix, target: Target) -> Header:
         """The header with a threshold."""
@@ -206,8 +206,8 @@ class APSVMClassifierCV(_Portfolio, BinaryClassifier):  # type: ignore[misc]  # 
         if header.threshold is None and (header.data.queries or 1) == 1:
             with suppress(HeldOutError):
                 folds, rule = refit.out_of_fold(), DecisionRule()
-                found = decide(fit, refit.outcome, rule, folds=folds, how=refit.how, prepared=fit)
-                header = header if found is None else found.header(header)
+                decision = decide(fit, refit.outcome, rule, folds=folds, how=refit.how, prepared=fit)
+                header = header if decision is None else decision.header(header)
         return with_f1_threshold(header, refit.model.score(X), target.relevant)
 
 

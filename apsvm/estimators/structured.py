@@ -131,8 +131,8 @@ class _Structured(LinearEstimator):
         self.certificate_ = next(iter(self.certificates_.values()))
         self.exact_ = all(one.exact for one in self.certificates_.values())
         self.hinge_objective_ = self.certificate_.hinge_objective
-        found = list(chosen(header, header.metric)) or [f"bound {self.certificate_.bound}, C = {self.C_:.6g}"]
-        self.choice_ = "; ".join([f"features {header.features.map}", *found])
+        words = list(chosen(header, header.metric)) or [f"bound {self.certificate_.bound}, C = {self.C_:.6g}"]
+        self.choice_ = "; ".join([f"features {header.features.map}", *words])
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
 
+#: Types of the classes in a header.
+_NAMES = (bool, int, float, str)
+
 ONE_CLASS = "y has one class only: a ranking needs positive and negative rows"
 
 
@@ -188,9 +191,9 @@ class BinaryClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
 def _classes_of(header: Header) -> AnyArray:
     """(2,) the negative and the positive class, as far as a header records them; 0 and 1 otherwise."""
-    named = header.details.get("classes")
-    if isinstance(named, list) and len(named) == 2 and all(isinstance(one, bool | int | float | str) for one in named):
-        return np.array(named)
+    recorded = header.details.get("classes")
+    if isinstance(recorded, list) and len(recorded) == 2 and all(isinstance(name, _NAMES) for name in recorded):
+        return np.array(recorded)
     labels = header.labels
     if labels.names is not None:
         return np.array(labels.names)
@@ -229,8 +232,8 @@ class GradeRanker(Estimator):
         """Raises ValueError unless there are relevant rows and others, or grades."""
         if target.grades is None and (target.relevant.all() or not target.relevant.any()):
             lowest = self._lowest_relevant()
-            what = "above 0" if lowest is None else f"of {lowest:g} and above"
+            relevant = "above 0" if lowest is None else f"of {lowest:g} and above"
             raise ValueError(
-                f"expected relevant rows, of grades {what}, and others; found {int(target.relevant.sum())} of "
+                f"expected relevant rows, of grades {relevant}, and others; found {int(target.relevant.sum())} of "
                 f"{target.relevant.size} relevant. relevant_from sets the lowest relevant grade"
             )

@@ -65,7 +65,7 @@ class Model(ABC):
     Attributes
     ----------
     kind : name of the kind in the file's header
-    what : the kind in words, with an article, for messages
+    description : the kind in words, with an article, for messages
     fields : types of the fields in the file's header besides the width and those of ``Header``, by name
     dtype : type of the arrays in the file
     has_classes : True if it has a ranker for each of several classes: scores are (n, k)
@@ -77,7 +77,7 @@ class Model(ABC):
     __slots__ = ()
 
     kind: ClassVar[str]
-    what: ClassVar[str]
+    description: ClassVar[str]
     fields: ClassVar[Mapping[str, Any]] = {}
     dtype: ClassVar[str] = "<f8"
     has_classes: ClassVar[bool] = False
@@ -92,7 +92,7 @@ class Model(ABC):
     def __repr__(self) -> str:
         """One line: the header and the map of an average of rules take a thousand."""
         loss = f", loss {self.header.loss}" if self.header.loss else ""
-        return f"<{type(self).__name__}: {self.what} of {self.width:,} features{loss}>"
+        return f"<{type(self).__name__}: {self.description} of {self.width:,} features{loss}>"
 
     @property
     def feature_map(self) -> FeatureMap | None:
@@ -254,7 +254,7 @@ class Model(ABC):
         ValueError
             X is not (n, width), the map makes each column from all features, or columns have no weights.
         """
-        raise ValueError(f"{self.what} has no weights of features")
+        raise ValueError(f"{self.description} has no weights of features")
 
     @abstractmethod
     def summary(self) -> JsonDict:
@@ -350,14 +350,14 @@ class WeightedRanker(Ranker):
         (columns,) float64, or (H, columns).
     intercepts : ndarray
         (H,) float64.
-    kind_of_set, what_of_set : ClassVar[str]
-        ``kind`` and ``what`` of a set of such rankers.
+    kind_of_set, description_of_set : ClassVar[str]
+        ``kind`` and ``description`` of a set of such rankers.
     """
 
     __slots__ = ()
 
     kind_of_set: ClassVar[str]
-    what_of_set: ClassVar[str]
+    description_of_set: ClassVar[str]
     explainable: ClassVar[bool] = True
 
     if TYPE_CHECKING:

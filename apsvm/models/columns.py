@@ -165,8 +165,8 @@ class Columns:
 
     def names(self) -> tuple[str, ...]:
         """Names of all columns with a role, those of features first."""
-        beside = (self.label, self.qid, self.bag, self.cost, self.id)
-        return (*(column.name for column in self.features), *(name for name in beside if name is not None))
+        others = (self.label, self.qid, self.bag, self.cost, self.id)
+        return (*(column.name for column in self.features), *(name for name in others if name is not None))
 
     def label_value(self, label: float | str) -> float:
         """The number of a label, which may be a word. Raises ValueError for an unknown word."""

@@ -38,9 +38,9 @@ class ComponentRanker(WeightedRanker):
     """
 
     kind: ClassVar[str] = "components"
-    what: ClassVar[str] = "a ranker of several components (--components)"
+    description: ClassVar[str] = "a ranker of several components (--components)"
     kind_of_set: ClassVar[str] = "components-one-vs-rest"
-    what_of_set: ClassVar[str] = "a set of rankers of several components, one a class (--one-vs-rest --components)"
+    description_of_set: ClassVar[str] = "a set of rankers of several components (--one-vs-rest --components)"
     fields: ClassVar[Mapping[str, Any]] = {"components": int}
 
     coef: NDArray[np.float64]

@@ -268,7 +268,7 @@ class TrainingResult:
 
     def result(self) -> dict[str, Any]:
         """These fields, by name."""
-        return {one.name: getattr(self, one.name) for one in fields(TrainingResult)}
+        return {field.name: getattr(self, field.name) for field in fields(TrainingResult)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

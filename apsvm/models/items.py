@@ -73,7 +73,7 @@ class ItemRanker(Model):
     """
 
     kind: ClassVar[str] = "item-factors"
-    what: ClassVar[str] = "a ranker of items for users (--rows-as-users)"
+    description: ClassVar[str] = "a ranker of items for users (--rows-as-users)"
     fields: ClassVar[Mapping[str, Any]] = {"factors": int}
     dtype: ClassVar[str] = "<f4"
     lists_items: ClassVar[bool] = True

@@ -82,7 +82,7 @@ def _encoded(value: object) -> Json:
 def _annotations(kind: type[DataclassInstance]) -> dict[str, object]:
     """Annotations of a dataclass's fields, by name."""
     hints = typing.get_type_hints(kind, localns={"Json": object})  # a recursive alias, which is not checked
-    return {one.name: hints[one.name] for one in dataclasses.fields(kind)}
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
 def decoded(kind: type[T], value: object, where: str = "") -> T:
@@ -93,9 +93,9 @@ def decoded(kind: type[T], value: object, where: str = "") -> T:
     for key in value:
         if key not in annotations:
             raise ModelError(f"{prefix + str(key)!r} is not known to this version of apsvm")
-    for one in dataclasses.fields(kind):
-        if one.default is one.default_factory is dataclasses.MISSING and one.name not in value:
-            raise ModelError(f"it lacks {prefix + one.name!r}")
+    for field in dataclasses.fields(kind):
+        if field.default is field.default_factory is dataclasses.MISSING and field.name not in value:
+            raise ModelError(f"it lacks {prefix + field.name!r}")
     return kind(**{key: checked(annotations[key], item, prefix + key) for key, item in value.items()})
 
 
@@ -103,8 +103,8 @@ def checked(kind: typing.Any, value: object, where: str) -> object:
     """``value``, at the path ``where``, as the type of the annotation ``kind``. Raises ModelError."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
-        (some,) = [one for one in arguments if one is not types.NoneType]
-        return None if value is None else checked(some, value, where)
+        (inner,) = [argument for argument in arguments if argument is not types.NoneType]
+        return None if value is None else checked(inner, value, where)
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise _misfit("a list", where, value)

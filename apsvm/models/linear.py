@@ -36,9 +36,9 @@ class LinearRanker(WeightedRanker):
     """
 
     kind: ClassVar[str] = "linear"
-    what: ClassVar[str] = "a linear ranker"
+    description: ClassVar[str] = "a linear ranker"
     kind_of_set: ClassVar[str] = "one-vs-rest"
-    what_of_set: ClassVar[str] = "a set of rankers, one a class (--one-vs-rest)"
+    description_of_set: ClassVar[str] = "a set of rankers, one a class (--one-vs-rest)"
     fields: ClassVar[Mapping[str, Any]] = {"intercept": float}
 
     coef: NDArray[np.float64]

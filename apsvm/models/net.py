@@ -100,7 +100,7 @@ class NetRanker(Ranker):
     """
 
     kind: ClassVar[str] = "net"
-    what: ClassVar[str] = "a network of dense layers"
+    description: ClassVar[str] = "a network of dense layers"
     fields: ClassVar[Mapping[str, Any]] = {"units": tuple[int, ...]}
 
     net: Net

@@ -42,7 +42,7 @@ def load_model(path: str | os.PathLike[str]) -> LinearRanker:
     """
     model = load_any_model(path)
     if not isinstance(model, LinearRanker):
-        raise ModelError(f"{_shown(path)}: expected {LinearRanker.what}, found {model.what}")
+        raise ModelError(f"{_shown(path)}: expected {LinearRanker.description}, found {model.description}")
     return model
 
 
@@ -77,7 +77,7 @@ def _parse(content: bytes) -> Model:
     model = _kind_of(header).from_parts(header, arrays)
     if model.header.members:
         if not isinstance(model, LinearRanker):
-            raise ModelError(f"its header has 'members', and {model.what} cannot be an average")
+            raise ModelError(f"its header has 'members', and {model.description} cannot be an average")
         members_of(model)
     return model
 

@@ -49,8 +49,8 @@ class RankerSet(Model):
         return self.each[0].kind_of_set
 
     @property
-    def what(self) -> str:  # type: ignore[override]
-        return self.each[0].what_of_set
+    def description(self) -> str:  # type: ignore[override]
+        return self.each[0].description_of_set
 
     @property
     def coef(self) -> NDArray[np.float64]:

@@ -149,7 +149,7 @@ def verify(
     if isinstance(model, LinearRanker) and is_average:
         rankers, moved = members_of(model), not has_constant_of_members(model)
     if not rankers:
-        raise NothingToVerifyError(f"{model.what} has no certificate that can be verified")
+        raise NothingToVerifyError(f"{model.description} has no certificate that can be verified")
     for number, ranker in enumerate(rankers, start=1):
         header = ranker.header
         if header.certificate is None:

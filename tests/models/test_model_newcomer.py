@@ -22,7 +22,7 @@ class NearestPoint(Ranker):
     """score(x) = −‖x − point‖ + shift."""
 
     kind: ClassVar[str] = "nearest-point"
-    what: ClassVar[str] = "a ranker by the distance from a point"
+    description: ClassVar[str] = "a ranker by the distance from a point"
     fields: ClassVar[dict[str, type]] = {"shift": float}
 
     point: np.ndarray
@@ -76,7 +76,7 @@ def test_it_predicts_and_is_evaluated(path):
 
 def test_it_says_what_it_is(path):
     code, out, _ = run("info", path / "m.model")
-    assert (code, NearestPoint.what in out) == (0, True)
+    assert (code, NearestPoint.description in out) == (0, True)
     code, out, _ = run("info", "--json", path / "m.model")
     assert json.loads(out)["weights"]["nonzero"] == 2
 
@@ -87,7 +87,7 @@ def test_what_it_cannot_do_is_refused_in_its_own_words(path, layout):
         pytest.importorskip("onnx")
     code, _, err = run("export", "--format", layout, path / "m.model")
     assert code != 0
-    assert NearestPoint.what in err
+    assert NearestPoint.description in err
     code, _, err = run("predict", "--explain", "1", path / "rows.svm", path / "m.model")
     assert code != 0
-    assert NearestPoint.what in " ".join(err.split())
+    assert NearestPoint.description in " ".join(err.split())

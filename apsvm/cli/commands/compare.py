@@ -49,7 +49,7 @@ def compare(old: str, new: str, data: str, top: int, read: ReadOptions) -> int:
     models = {old: read_any_model(old), new: read_any_model(new)}
     for path, model in models.items():
         if model.has_classes or model.lists_items:
-            raise Failure(BAD_DATA, f"{path}: it is {model.what}: compare is for models of one ranking")
+            raise Failure(BAD_DATA, f"{path}: it is {model.description}: compare is for models of one ranking")
     scored, target = _scored(data, models, read)
     _put_moves(scored, None if target is None else target.relevant, top)
     if target is None:

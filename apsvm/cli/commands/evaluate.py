@@ -178,8 +178,8 @@ def _one_of_items(models: Mapping[str, Model], scores: tuple[str, ...]) -> ItemR
     for path, model in models.items():
         if isinstance(model, ItemRanker):
             if len(models) + len(scores) > 1:
-                raise click.UsageError(f"{path} is {model.what}, which is evaluated alone")
-            what = f"does not apply to {path}: it is {model.what}"
+                raise click.UsageError(f"{path} is {model.description}, which is evaluated alone")
+            what = f"does not apply to {path}: it is {model.description}"
             refuse_if_given(("ties", "positive_label", "relevant_from", "per_query", "confidence", "compare"), what)
             return model
     return None

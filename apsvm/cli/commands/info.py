@@ -56,7 +56,7 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     from apsvm.trainers.summary import chosen
 
     header, columns = model.header, model.header.features.columns
-    yield "model", model.what + (f": {len(model.headers)} classes" if model.has_classes else "")
+    yield "model", model.description + (f": {len(model.headers)} classes" if model.has_classes else "")
     yield "loss", shortened(header.loss)
     yield "trainer", header.family
     yield "metric", shortened(header.metric or "")

@@ -102,7 +102,7 @@ def precision_recall(
         rankers = {path: read_any_model(path) for path in models}
         for path, model in rankers.items():
             if model.lists_items:
-                raise Failure(BAD_DATA, f"{path}: it is {model.what}, which has no precision–recall curve of rows")
+                raise Failure(BAD_DATA, f"{path}: {model.description} has no precision–recall curve of rows")
         labels = LabelOptions(positive_label=positive_label, relevant_from=relevant_from)
         scored = score_data(data, rankers, scores, labels, read, ignore_unknown=ignore_unknown)
         write_picture(curves_of(scored), output)

@@ -121,7 +121,7 @@ def _check(wanted: SimpleNamespace, model: Model, path: str) -> None:
         (model.header.features.pool is not None, ("show",), "is for rows, not for bags (--pool)"),
     ):
         if is_refused:
-            refuse_if_given(names, f"{why}, and {path} is {model.what}")
+            refuse_if_given(names, f"{why}, and {path} is {model.description}")
     if wanted.trec_run is not None and wanted.trec_run.split() != [wanted.trec_run]:
         raise click.UsageError("--trec-run takes a TAG without blanks")
 

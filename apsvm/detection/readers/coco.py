@@ -64,14 +64,14 @@ def _references(
     }
 
     def refers(item: JsonObject, where: str) -> tuple[int, int]:
-        found = []
+        indices = []
         for key, known in numbers.items():
             value = item.get(key)
             if isinstance(value, bool) or not isinstance(value, int | str) or value not in known:
                 what = "images" if key == "image_id" else "categories"
                 raise DataError(f"{where}: expected {key} to be one of the {len(known)} {what}, found {_text(value)}")
-            found.append(known[value])
-        return found[0], found[1]
+            indices.append(known[value])
+        return indices[0], indices[1]
 
     return refers
 

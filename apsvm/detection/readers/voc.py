@@ -61,7 +61,7 @@ def read_detections(path: str, objects: Objects, class_names: str | None = None)
     images = {image: at for at, image in enumerate(objects.images)}
     classes = {name: at for at, name in enumerate(objects.classes)}
     rows: list[tuple[int, int, Box, float]] = []
-    found, place = "", ""
+    name, place = "", ""
     for image, class_word, score, box, place in _lines(path, {*classes, *names}):
         if image not in images:
             raise DataError(
@@ -69,12 +69,12 @@ def read_detections(path: str, objects: Objects, class_names: str | None = None)
                 f"{objects.images[0]!r}, found {image!r}"
             )
         is_number = class_word.isascii() and class_word.isdigit() and int(class_word) < len(names)
-        found = names[int(class_word)] if is_number else class_word
-        rows.append((images[image], classes.setdefault(found, len(classes)), box, score))
+        name = names[int(class_word)] if is_number else class_word
+        rows.append((images[image], classes.setdefault(name, len(classes)), box, score))
     if rows and min(of_class for _, of_class, *_ in rows) >= len(objects.classes):
         raise DataError(
             f"{place}: expected one of the classes of {objects.source}, such as {objects.classes[0]!r}, found "
-            f"{found!r}, and none of them anywhere; numbers need a list of classes"
+            f"{name!r}, and none of them anywhere; numbers need a list of classes"
         )
     return Detections.of_rows(classes, rows)
 
