@@ -19,7 +19,6 @@ import difflib
 import math
 import re
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,16 +45,12 @@ class _Interpolated(Metric):
     floating point, as in the devkits and pycocotools, to give their figures: 3 of 10 objects do not reach the point
     3·0.1 = 0.30000000000000004, but do in the rankings' ``AP(voc2007)``."""
 
-    form: ClassVar[str] = "AP(interpolated)"
+    form = "AP(interpolated)"
     points: int
 
     def _compute(self, table: RankingTable) -> NDArray[np.float64]:
         recall = np.linspace(0.0, 1.0, self.points)[:, np.newaxis]
-        run, reached = table.first_reaching(_least_hits(recall, table.n_positives))
-        if table.ends.size == 0:
-            return np.zeros(table.n_rankings)
-        result: NDArray[np.float64] = np.where(reached, table.precision_envelope[run], 0.0).sum(axis=0) / self.points
-        return result
+        return table.interpolated_precision(_least_hits(recall, table.n_positives))
 
 
 def _least_hits(recall: Floats, n_positives: Counts) -> Counts:

@@ -74,7 +74,7 @@ class LinearEstimator(Estimator):
         """The trainer's settings, from the parameters. Raises ValueError, TypeError."""
         for name in ("fit_intercept", "warm_start"):
             if not isinstance(getattr(self, name, False), bool | np.bool_):
-                raise TypeError(f"{name} must be True or False, trained {getattr(self, name)!r}")
+                raise TypeError(f"{name} must be True or False, found {getattr(self, name)!r}")
         parse_metric(check_scalar(self.metric, "metric", str))
         seed, threads = self._seed(), self._threads()
         return settings_of(self._values(), self._trainer.Settings, self._renamed, seed=seed, threads=threads)
@@ -166,14 +166,14 @@ class LinearEstimator(Estimator):
         """Names in the parameter ``pool``; None without pooling. Raises ValueError, TypeError."""
         pool: Any = getattr(self, "pool", None)
         if not isinstance(pool, str | None):
-            raise TypeError(f"pool is a list of min, mean, max with commas between them, or None, trained {pool!r}")
+            raise TypeError(f"pool is a list of min, mean, max with commas between them, or None, found {pool!r}")
         return None if pool is None else parse_pool(pool)
 
     def _scaling_name(self, plan: AnyTrainer) -> str:
         """The parameter ``scale``. Raises ValueError."""
         scale: str = getattr(self, "scale", AUTO)
         if scale not in (AUTO, *SCALINGS):
-            raise ValueError(f"scale is one of {', '.join((AUTO, *SCALINGS))}, trained {scale!r}")
+            raise ValueError(f"scale is one of {', '.join((AUTO, *SCALINGS))}, found {scale!r}")
         refusal = None if scale in (AUTO, NO_SCALING.name) else plan.capabilities.refusal("scale")
         if refusal is not None:
             raise SettingsError(refusal)
@@ -182,7 +182,7 @@ class LinearEstimator(Estimator):
     def _map_name(self) -> str:
         """The parameter ``features``, in canonical form. Raises ValueError, TypeError."""
         if not isinstance(self.features, str):
-            raise TypeError(f"features is the name of a feature map, trained {self.features!r}")
+            raise TypeError(f"features is the name of a feature map, found {self.features!r}")
         return AUTO if self.features == AUTO else str(parsed(self.features))
 
 

@@ -6,24 +6,16 @@ Source: scikit-learn's ``accuracy_score``. With few positives, calling nothing r
 threshold is the model's, or 0. Cost: O(m).
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
-
 from apsvm.metrics.base import Metric
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.ranking_table import RankingTable, Values
 
 
-@dataclass(frozen=True)
 class Accuracy(Metric):
     """``Accuracy``: (tp + tn) / n."""
 
-    form: ClassVar[str] = "Accuracy"
-    thresholded: ClassVar[bool] = True
+    form = "Accuracy"
+    thresholded = True
 
-    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+    def _compute(self, table: RankingTable) -> Values:
         hits = table.hits_above
-        result: NDArray[np.float64] = (2 * hits + table.n_negatives - table.rows_above) / table.n_rows
-        return result
+        return (2 * hits + table.n_negatives - table.rows_above) / table.n_rows

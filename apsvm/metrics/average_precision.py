@@ -10,22 +10,14 @@ strict order. It is never below ``pessimistic``, whose precisions rise inside a 
 O(m).
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
-
 from apsvm.metrics.base import Metric
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.ranking_table import RankingTable, Values
 
 
-@dataclass(frozen=True)
 class AveragePrecision(Metric):
     """``AP``."""
 
-    form: ClassVar[str] = "AP"
+    form = "AP"
 
-    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
-        result: NDArray[np.float64] = table.sum_runs(table.gains * table.precision) / table.n_positives
-        return result
+    def _compute(self, table: RankingTable) -> Values:
+        return table.sum_runs(table.gains * table.precision) / table.n_positives

@@ -11,26 +11,17 @@ Departure: R_i ≥ j/10 is tested in integers, hits_i ≥ ⌈j·P/10⌉. In floa
 3·0.1, which is 0.30000000000000004, and the point is lost. Cost: O(m).
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
-from numpy.typing import NDArray
 
 from apsvm.metrics.base import Metric
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.ranking_table import RankingTable, Values
 
 
-@dataclass(frozen=True)
 class AveragePrecisionVOC2007(Metric):
     """``AP(voc2007)``."""
 
-    form: ClassVar[str] = "AP(voc2007)"
+    form = "AP(voc2007)"
 
-    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+    def _compute(self, table: RankingTable) -> Values:
         tenths = np.arange(11)[:, np.newaxis]
-        run, exists = table.first_reaching(-(-tenths * table.n_positives // 10))
-        if table.ends.size == 0:
-            return np.zeros(table.n_rankings)
-        best: NDArray[np.float64] = np.where(exists, table.precision_envelope[run], 0.0).sum(axis=0) / 11
-        return best
+        return table.interpolated_precision(-(-tenths * table.n_positives // 10))

@@ -8,22 +8,14 @@ right, the sum over the changes of recall). The devkit sorts stably, so the tie 
 Cost: O(m).
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
-
 from apsvm.metrics.base import Metric
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.ranking_table import RankingTable, Values
 
 
-@dataclass(frozen=True)
 class AveragePrecisionVOC2010(Metric):
     """``AP(voc2010)``."""
 
-    form: ClassVar[str] = "AP(voc2010)"
+    form = "AP(voc2010)"
 
-    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
-        result: NDArray[np.float64] = table.sum_runs(table.gains * table.precision_envelope) / table.n_positives
-        return result
+    def _compute(self, table: RankingTable) -> Values:
+        return table.sum_runs(table.gains * table.precision_envelope) / table.n_positives

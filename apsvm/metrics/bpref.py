@@ -14,23 +14,18 @@ negatives below a others, the number above a positive is a + U with U uniform on
 Cost: O(m).
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
-from numpy.typing import NDArray
 
 from apsvm.metrics.base import Metric
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.ranking_table import RankingTable, Values
 
 
-@dataclass(frozen=True)
 class BinaryPreference(Metric):
     """``bpref``."""
 
-    form: ClassVar[str] = "bpref"
+    form = "bpref"
 
-    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+    def _compute(self, table: RankingTable) -> Values:
         positives = table.n_positives
         if table.judged is None:
             negatives, passed = table.n_negatives, table.ends - table.hits
@@ -43,5 +38,4 @@ class BinaryPreference(Metric):
         capped = ((whole + 1) * above + whole * (whole + 1) // 2 + (among - whole) * limit) / (among + 1)
         # without judged negatives `capped` is 0 everywhere
         kept = 1 - capped / np.maximum(table.of_runs(np.minimum(negatives, positives)), 1)
-        result: NDArray[np.float64] = table.sum_runs(table.gains * kept) / positives
-        return result
+        return table.sum_runs(table.gains * kept) / positives

@@ -10,22 +10,18 @@ since rows of equal score fall on the same side of the threshold. Cost: O(m).
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from apsvm.metrics.base import Metric, number_from_name, number_in_name
 from apsvm.metrics.errors import MetricError
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.ranking_table import RankingTable, Values
 
 
 @dataclass(frozen=True)
 class FMeasure(Metric):
     """``F1``, ``F0.5``, ``F2``: Fβ, 0 < β < ∞."""
 
-    form: ClassVar[str] = "Fβ"
-    thresholded: ClassVar[bool] = True
+    form = "Fβ"
+    thresholded = True
 
     beta: float
 
@@ -41,7 +37,6 @@ class FMeasure(Metric):
     def from_text(cls, parameter: str) -> Metric:
         return cls(number_from_name(cls.form, parameter, "F1 or F0.5"))
 
-    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+    def _compute(self, table: RankingTable) -> Values:
         weight = self.beta * self.beta
-        result: NDArray[np.float64] = (1 + weight) * table.hits_above / (table.rows_above + weight * table.n_positives)
-        return result
+        return (1 + weight) * table.hits_above / (table.rows_above + weight * table.n_positives)

@@ -12,22 +12,19 @@ block's mean gain, the expectation over its shuffles also where k cuts the block
 figure of scikit-learn's ``ndcg_score``. Cost: O(n + m), and a sort by grade if there are any.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.metrics.base import Metric, MetricAtK
 from apsvm.metrics.errors import MetricError
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.ranking_table import RankingTable, Values
 
 
 class _Gains(Metric):
     """Gains of the four forms of nDCG."""
 
-    graded: ClassVar[bool] = True
-    exponential: ClassVar[bool] = False
+    graded = True
+    exponential = False
 
     def gains(self, grades: NDArray[np.float64]) -> NDArray[np.float64]:
         positive = np.maximum(grades, 0.0)
@@ -59,41 +56,36 @@ class _Gains(Metric):
         gains, ranked = self.gains(table.grades), table.ranked_rows
         result = table.sum_runs(table.add_rows(gains[ranked]) / table.sizes * table.add_rows(by_row[ranked]))
         # the two sums are rounded in different orders: a perfect ranking could exceed 1 by an ulp
-        share: NDArray[np.float64] = np.minimum(1.0, result / ideal)
-        return share
+        return np.minimum(1.0, result / ideal)
 
 
-@dataclass(frozen=True)
 class NDCG(_Gains):
     """``nDCG``, over the whole ranking."""
 
-    form: ClassVar[str] = "nDCG"
+    form = "nDCG"
 
-    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+    def _compute(self, table: RankingTable) -> Values:
         return self.over(table, int(table.n_rows.max()))
 
 
-@dataclass(frozen=True)
 class NDCGAtK(_Gains, MetricAtK):
     """``nDCG@k``, over the first k positions."""
 
-    form: ClassVar[str] = "nDCG@k"
+    form = "nDCG@k"
 
-    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+    def _compute(self, table: RankingTable) -> Values:
         return self.over(table, self.k)
 
 
-@dataclass(frozen=True)
 class ExponentialNDCG(NDCG):
     """``nDCG(exp)``: gain 2^grade − 1."""
 
-    form: ClassVar[str] = "nDCG(exp)"
-    exponential: ClassVar[bool] = True
+    form = "nDCG(exp)"
+    exponential = True
 
 
-@dataclass(frozen=True)
 class ExponentialNDCGAtK(NDCGAtK):
     """``nDCG(exp)@k``: gain 2^grade − 1, over the first k positions."""
 
-    form: ClassVar[str] = "nDCG(exp)@k"
-    exponential: ClassVar[bool] = True
+    form = "nDCG(exp)@k"
+    exponential = True

@@ -10,23 +10,22 @@ without a position are tied below all others. Cost: O(m).
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.metrics.base import Metric, number_from_name, number_in_name
 from apsvm.metrics.errors import MetricError
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.ranking_table import RankingTable, Values
 
 
 @dataclass(frozen=True)
 class PartialROCArea(Metric):
     """``pAUC(beta)``, 0 < β ≤ 1, the false positive rate. Undefined without a negative."""
 
-    form: ClassVar[str] = "pAUC(beta)"
-    needs_negatives: ClassVar[bool] = True
-    examples: ClassVar[tuple[str, ...]] = ("0.05", "0.3", "1")
+    form = "pAUC(beta)"
+    needs_negatives = True
+    examples = ("0.05", "0.3", "1")
 
     rate: float
 
@@ -42,7 +41,7 @@ class PartialROCArea(Metric):
     def from_text(cls, parameter: str) -> Metric:
         return cls(number_from_name(cls.form, parameter, "pAUC(0.05)"))
 
-    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+    def _compute(self, table: RankingTable) -> Values:
         most = np.multiply(self.rate, table.n_negatives, dtype=np.float64)
         in_run = table.sizes - table.gains
         before = table.ends - table.hits - in_run
@@ -50,8 +49,7 @@ class PartialROCArea(Metric):
         last = table.sum_runs(in_run)  # ranked negatives
         hits = table.sum_runs(table.gains)
         counted_below = _counted(last, table.n_negatives - last, most, hits, table.n_positives - hits)
-        result: NDArray[np.float64] = (table.sum_runs(counted) + counted_below) / (most * table.n_positives)
-        return result
+        return (table.sum_runs(counted) + counted_below) / (most * table.n_positives)
 
 
 def _counted(

@@ -8,21 +8,16 @@ relevant. Under the tie rule ``block`` this is the expectation over the shuffles
 ECIR 2008). Cost: O(m).
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
-from numpy.typing import NDArray
 
 from apsvm.metrics.base import MetricAtK
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.ranking_table import RankingTable, Values
 
 
-@dataclass(frozen=True)
 class PrecisionAtK(MetricAtK):
     """``P@k``."""
 
-    form: ClassVar[str] = "P@k"
+    form = "P@k"
 
-    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+    def _compute(self, table: RankingTable) -> Values:
         return table.hits_within(np.minimum(self.k, table.n_ranked)) / self.k

@@ -8,21 +8,14 @@ ICML 2005) is read as this metric. Under the tie rule ``block`` the expectation 
 straddles P. Cost: O(m).
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
-
 from apsvm.metrics.base import Metric
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.ranking_table import RankingTable, Values
 
 
-@dataclass(frozen=True)
 class RPrecision(Metric):
     """``Rprec``."""
 
-    form: ClassVar[str] = "Rprec"
+    form = "Rprec"
 
-    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+    def _compute(self, table: RankingTable) -> Values:
         return table.hits_within(table.n_positives) / table.n_positives

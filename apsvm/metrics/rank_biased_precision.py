@@ -10,21 +10,19 @@ rule ``block`` the expectation over the blocks' shuffles; a run from position a 
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from apsvm.metrics.base import Metric, number_from_name, number_in_name
 from apsvm.metrics.errors import MetricError
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.ranking_table import RankingTable, Values
 
 
 @dataclass(frozen=True)
 class RankBiasedPrecision(Metric):
     """``RBP(rho)``, 0 < ρ < 1, the persistence."""
 
-    form: ClassVar[str] = "RBP(rho)"
+    form = "RBP(rho)"
 
     persistence: float
 
@@ -40,8 +38,7 @@ class RankBiasedPrecision(Metric):
     def from_text(cls, parameter: str) -> Metric:
         return cls(number_from_name(cls.form, parameter, "RBP(0.8)"))
 
-    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+    def _compute(self, table: RankingTable) -> Values:
         log = math.log(self.persistence)
         weights = np.exp(table.begins * log) * -np.expm1(table.sizes * log)
-        result: NDArray[np.float64] = table.sum_runs(table.gains / table.sizes * weights)
-        return result
+        return table.sum_runs(table.gains / table.sizes * weights)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
 Counts = NDArray[np.int64]
+Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class Judgements:
     threshold : scores above it predict "relevant"
     """
 
-    grades: NDArray[np.bool_] | NDArray[np.float64]
+    grades: NDArray[np.bool_] | Values
     relevant_from: float | None = None
     codes: NDArray[np.integer] | None = None
     groups: AnyArray | None = None
@@ -55,7 +56,7 @@ class Judgements:
     def of(
         cls,
         groups: ArrayLike | None,
-        grades: NDArray[np.bool_] | NDArray[np.float64],
+        grades: NDArray[np.bool_] | Values,
         relevant_from: float | None = None,
         ranked: NDArray[np.bool_] | None = None,
         judged: NDArray[np.bool_] | None = None,
@@ -71,7 +72,7 @@ class Judgements:
         """(n,) bool, whether judged or not."""
         return self.grades >= (1 if self.relevant_from is None else self.relevant_from)
 
-    def table(self, scores: NDArray[np.float64], ties: str, *, in_order: bool = False) -> RankingTable:
+    def table(self, scores: Values, ties: str, *, in_order: bool = False) -> RankingTable:
         """The rankings by `scores` (n,) float64, finite where ranked, under a tie rule checked by `check_ties`.
 
         in_order : the rows are sorted already, as `sorted_rows` sorts them
@@ -143,13 +144,13 @@ class RankingTable:
     ties: str
     row_bounds: Counts
     relevant: NDArray[np.bool_]
-    grades: NDArray[np.float64]
+    grades: Values
     judged: NDArray[np.bool_] | None
     n_ranked: Counts
     run_bounds: Counts
     ends: Counts
     hits: Counts
-    lowest_scores: NDArray[np.float64]
+    lowest_scores: Values
     tied_blocks: Counts
     tied_rows: Counts
     threshold: float
@@ -194,22 +195,20 @@ class RankingTable:
     @cached_property
     def hits_above(self) -> Counts:
         """(Q,) int64: ranked positives with a score above the threshold."""
-        above: Counts = self.sum_runs(self.gains * (self.lowest_scores > self.threshold))
-        return above
+        return self.sum_runs(self.gains * (self.lowest_scores > self.threshold))
 
     @cached_property
     def rows_above(self) -> Counts:
         """(Q,) int64: ranked rows with a score above the threshold."""
-        above: Counts = self.sum_runs(self.sizes * (self.lowest_scores > self.threshold))
-        return above
+        return self.sum_runs(self.sizes * (self.lowest_scores > self.threshold))
 
     @cached_property
-    def precision(self) -> NDArray[np.float64]:
+    def precision(self) -> Values:
         """(m,) float64: precision at the end of each run."""
         return self.hits / self.ends
 
     @cached_property
-    def precision_envelope(self) -> NDArray[np.float64]:
+    def precision_envelope(self) -> Values:
         """(m,) float64, non-increasing in a ranking: the largest precision at this or a higher recall."""
         backwards = self.precision[::-1]
         envelope = np.empty_like(backwards)
@@ -231,19 +230,19 @@ class RankingTable:
         return np.arange(1, self.relevant.size + 1) - np.repeat(self.row_bounds[:-1], self.n_rows)
 
     @cached_property
-    def highest_grades(self) -> NDArray[np.float64]:
+    def highest_grades(self) -> Values:
         """(Q,) float64: the highest grade in each ranking."""
         result: NDArray[np.float64] = np.maximum.reduceat(self.grades, self.row_bounds[:-1])
         return result
 
     @cached_property
-    def lowest_grades(self) -> NDArray[np.float64]:
+    def lowest_grades(self) -> Values:
         """(Q,) float64: the lowest grade in each ranking."""
         result: NDArray[np.float64] = np.minimum.reduceat(self.grades, self.row_bounds[:-1])
         return result
 
     @cached_property
-    def best_grades(self) -> NDArray[np.float64]:
+    def best_grades(self) -> Values:
         """(n,) float64: the grades of each ranking in falling order."""
         codes = np.repeat(np.arange(self.n_rankings), self.n_rows) if self.n_rankings > 1 else None
         return self.grades[sorted_rows(self.grades, codes=codes)]
@@ -285,14 +284,14 @@ class RankingTable:
         result: Counts = cumulative[self.ends + above] - cumulative[above]
         return result
 
-    def add_rows(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def add_rows(self, values: NDArray[np.float64]) -> Values:
         """(m,): sum of `values` of the ranked rows of each run."""
         if values.size == self.ends.size:
             return values
         result: NDArray[np.float64] = np.add.reduceat(values, self.begins + self.of_runs(self._ranked_above))
         return result
 
-    def hits_within(self, depth: Counts) -> NDArray[np.float64]:
+    def hits_within(self, depth: Counts) -> Values:
         """(Q,) float64: the positives among the first `depth` (Q,) ≥ 0 positions, the expectation over the shuffles of
         the run that straddles it. Positions beyond the ranked rows count 0."""
         depth = np.minimum(depth, self.n_ranked)
@@ -317,6 +316,15 @@ class RankingTable:
         exists = (run < self.run_bounds[1:]) & (self.n_ranked > 0)
         return np.where(exists, run, 0), exists
 
+    def interpolated_precision(self, hits: Counts) -> Values:
+        """(Q,): mean over the points of the largest precision after at least `hits` (points, Q) positives, 0 if there
+        are fewer."""
+        if self.ends.size == 0:
+            return np.zeros(self.n_rankings)
+        run, exists = self.first_reaching(hits)
+        result: Values = np.where(exists, self.precision_envelope[run], 0.0).mean(axis=0)
+        return result
+
     @cached_property
     def _ranked_above(self) -> Counts:
         """(Q,): ranked rows in all rankings before this one."""
@@ -338,7 +346,7 @@ def _bounds(sizes: NDArray[np.integer] | NDArray[np.bool_]) -> Counts:
     return np.concatenate([[0], np.cumsum(sizes)])
 
 
-def _ends_of_blocks(sorted_scores: NDArray[np.float64], ends: Counts) -> NDArray[np.intp]:
+def _ends_of_blocks(sorted_scores: Values, ends: Counts) -> NDArray[np.intp]:
     """Last row of each block of equal scores; the last row of a ranking, in ends − 1, also ends a block."""
     ends_block = np.ones(sorted_scores.size, dtype=np.bool_)
     ends_block[:-1] = sorted_scores[1:] != sorted_scores[:-1]
@@ -346,7 +354,7 @@ def _ends_of_blocks(sorted_scores: NDArray[np.float64], ends: Counts) -> NDArray
     return np.flatnonzero(ends_block)
 
 
-def _ties(last_rows: NDArray[np.intp], grades: NDArray[np.float64], bounds: Counts) -> tuple[Counts, Counts]:
+def _ties(last_rows: NDArray[np.intp], grades: Values, bounds: Counts) -> tuple[Counts, Counts]:
     """(Q,) and (Q,): number of blocks, ending with `last_rows`, whose `grades` (n,) differ, and of rows in them."""
     n_rankings = bounds.size - 1
     tied = _differing(last_rows, grades)

@@ -5,23 +5,15 @@
 Source: trec_eval's ``set_recall``; scikit-learn's ``recall_score``. The threshold is the model's, or 0. Cost: O(m).
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
-
 from apsvm.metrics.base import Metric
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.ranking_table import RankingTable, Values
 
 
-@dataclass(frozen=True)
 class Recall(Metric):
     """``Recall``: tp / (tp + fn)."""
 
-    form: ClassVar[str] = "Recall"
-    thresholded: ClassVar[bool] = True
+    form = "Recall"
+    thresholded = True
 
-    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
-        result: NDArray[np.float64] = table.hits_above / table.n_positives
-        return result
+    def _compute(self, table: RankingTable) -> Values:
+        return table.hits_above / table.n_positives

@@ -6,21 +6,16 @@ Source: trec_eval, measure ``recall``. Under the tie rule ``block`` the expectat
 straddles k. Cost: O(m).
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
-from numpy.typing import NDArray
 
 from apsvm.metrics.base import MetricAtK
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.ranking_table import RankingTable, Values
 
 
-@dataclass(frozen=True)
 class RecallAtK(MetricAtK):
     """``R@k``."""
 
-    form: ClassVar[str] = "R@k"
+    form = "R@k"
 
-    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+    def _compute(self, table: RankingTable) -> Values:
         return table.hits_within(np.minimum(self.k, table.n_ranked)) / table.n_positives

@@ -10,23 +10,18 @@ first positive in a block of b rows, g of them positive, below a rows: the expec
 (McSherry, Najork, ECIR 2008). Cost: O(log m) a ranking, and O(b) where that block is mixed.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
-from numpy.typing import NDArray
 
 from apsvm.metrics.base import Metric
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.ranking_table import RankingTable, Values
 
 
-@dataclass(frozen=True)
 class ReciprocalRank(Metric):
     """``RR``."""
 
-    form: ClassVar[str] = "RR"
+    form = "RR"
 
-    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+    def _compute(self, table: RankingTable) -> Values:
         values = np.zeros(table.n_rankings)
         runs, has_positive = table.first_reaching(np.ones(table.n_rankings, dtype=np.int64))
         has_positive &= table.n_positives > 0

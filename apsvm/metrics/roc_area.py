@@ -8,28 +8,20 @@ run holds one class only, hence under ``pessimistic`` a tied pair counts 0. Rows
 others. Cost: O(m); exact while P·N < 2⁶².
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
-
 from apsvm.metrics.base import Metric
-from apsvm.metrics.ranking_table import RankingTable
+from apsvm.metrics.ranking_table import RankingTable, Values
 
 
-@dataclass(frozen=True)
 class ROCArea(Metric):
     """``AUC``. Undefined without a negative."""
 
-    form: ClassVar[str] = "AUC"
-    needs_negatives: ClassVar[bool] = True
+    form = "AUC"
+    needs_negatives = True
 
-    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+    def _compute(self, table: RankingTable) -> Values:
         negatives = table.sizes - table.gains
-        twice = table.sum_runs(negatives * (2 * table.hits - table.gains))
         hits = table.sum_runs(table.gains)
         below = table.n_negatives - table.sum_runs(negatives)
-        twice += below * (hits + table.n_positives)
-        result: NDArray[np.float64] = twice / (2 * table.n_positives * table.n_negatives)
+        twice = table.sum_runs(negatives * (2 * table.hits - table.gains)) + below * (hits + table.n_positives)
+        result: Values = twice / (2 * table.n_positives * table.n_negatives)
         return result

@@ -20,14 +20,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.metrics.base import Metric, number_from_name, number_in_name
 from apsvm.metrics.errors import MetricError
-from apsvm.metrics.ranking_table import Counts, RankingTable
+from apsvm.metrics.ranking_table import Counts, RankingTable, Values
 
 PRESETS = ("full", "adjacent", "bipartite")
 
@@ -41,8 +41,8 @@ class WilcoxonMannWhitney(Metric):
     graph : one of `PRESETS`, or edges (i, j): a sequence of pairs or an (e, 2) array of grades, j preferred to i
     """
 
-    form: ClassVar[str] = "WMW(graph)"
-    graded: ClassVar[bool] = True
+    form = "WMW(graph)"
+    graded = True
 
     graph: str | Edges = "full"
 
@@ -77,14 +77,13 @@ class WilcoxonMannWhitney(Metric):
             edges.append((number_from_name(cls.form, low, example), number_from_name(cls.form, high, example)))
         return cls(tuple(edges))
 
-    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+    def _compute(self, table: RankingTable) -> Values:
         twice, pairs = np.zeros((2, table.n_rankings), dtype=np.int64)
         for rows in self._contests(table):
             ranking, won, held = rows.tally()
             np.add.at(twice, ranking, won)
             np.add.at(pairs, ranking, held)
-        share: NDArray[np.float64] = twice / (2 * pairs)  # NaN without a pair
-        return share
+        return twice / (2 * pairs)  # NaN without a pair
 
     def telling(self, table: RankingTable) -> NDArray[np.bool_]:
         return np.ones(table.n_rankings, dtype=np.bool_)
