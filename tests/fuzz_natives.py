@@ -357,7 +357,6 @@ def warp_rows(h: Hostile) -> None:
     else:
         loop.run_dense(h(stored(h, n * d).reshape(n, d)), order)
     loop.settle()
-    _kernels.warp_weight(h(np.arange(5.0)), h("plugin"), h(4), h(ints([1, 2, 3])))
 
 
 def warp_items(h: Hostile) -> None:

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,15 @@ class Random:
         return (self.next() * n) >> 64
 
 
+def weight_after(loss_of_rank: NDArray[np.float64], estimator: str, n: int, trials: Any) -> Any:
+    """The weight L̂ of a step after these numbers of trials among n negatives, not scaled."""
+    t = np.asarray(trials)
+    if estimator == "plugin":
+        return loss_of_rank[np.maximum(n // t, 1)]
+    before = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, t.max() + 1))])[t - 1]
+    return np.log(n) + np.euler_gamma - before + t / (2 * n) - t * (t + 1) / (24 * n * n)
+
+
 @dataclass
 class Search:
     """RankLoss: an estimator of the weight and the trials it takes."""
@@ -73,11 +83,7 @@ class Search:
             self.trials += 1
             which = self.random.below(n)
             if 1.0 - positive + score_of(which) > 0.0:
-                if self.estimator == "plugin":
-                    return which, self.scale * self.loss_of_rank[max(1, n // t)]
-                before = sum(1.0 / i for i in range(1, t))
-                weight = math.log(n) + np.euler_gamma - before + t / (2 * n) - t * (t + 1) / (24 * n * n)
-                return which, self.scale * weight
+                return which, self.scale * weight_after(self.loss_of_rank, self.estimator, n, t)
         return None
 
     def _all(self, n: int, positive: float, score_of: Callable[[int], float]) -> tuple[int, float] | None:

@@ -92,9 +92,3 @@ class TestWarp:
             self.items(n_parameters=19)
         with pytest.raises(ValueError, match="a loss for each rank"):
             self.items(table=self.TABLE[:2]).run(ints(0, 2), ints(0, 1), ints(0))
-
-    def test_weights_after_trials(self):
-        with pytest.raises(ValueError, match="a loss for each rank"):
-            _kernels.warp_weight(self.TABLE, "plugin", 4, ints(1))
-        with pytest.raises(ValueError, match="trials from 1 on"):
-            _kernels.warp_weight(self.TABLE, "plugin", 3, ints(0))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from over import over
-from warp_twin import Descent, Random, Search, run_rows
+from warp_twin import Descent, Random, Search, run_rows, weight_after
 
 from apsvm._native import _kernels
 from apsvm._support.registry import UnknownNameError
@@ -44,7 +44,7 @@ def expected_weight(tau, estimator, n, k, last=10**6):
     """E[L̂] where k of n negatives violate, by summing over the trials."""
     t = np.arange(1, last + 1)
     p = k / n
-    weights = _kernels.warp_weight(warp.loss_of_rank(tau, n), estimator, n, t)
+    weights = weight_after(warp.loss_of_rank(tau, n), estimator, n, t)
     return float((p * np.exp((t - 1) * np.log1p(-p)) if k < n else (t == 1)) @ weights)
 
 
@@ -161,15 +161,15 @@ class TestEstimators:
             found = expected_weight("harmonic", "log-unbiased", n, k)
             assert found == pytest.approx(np.sum(1 / np.arange(1, k + 1)), abs=0.0084 / k**4 + 1e-6)
 
-    def test_harmonic_numbers_of_every_size(self):
-        """The weight's H_{t−1}, summed up and by its series, against sums."""
-        t = np.arange(1, 3000)
-        n = 100
-        found = _kernels.warp_weight(np.ones(n + 1), "log-unbiased", n, t)
-        harmonic = np.concatenate([[0.0], np.cumsum(1.0 / t)])[t - 1]
-        np.testing.assert_allclose(
-            found, np.log(n) + np.euler_gamma - harmonic + t / (2 * n) - t * (t + 1) / (24 * n * n), atol=1e-11
-        )
+    def test_weights_after_few_trials_and_many(self):
+        """H_{t−1} is summed for small t, and a series for large ones."""
+        n, hinge = 200, 0.6
+        scores = np.concatenate([[0.5, 0.1], np.full(n - 1, -0.6)])
+        native = loop(scores, [0], [0], [n], range(1, n + 1), tau="harmonic", estimator="log-unbiased", rate=0.0, trials=10**6)  # fmt: skip # noqa: E501
+        steps = [run(native, np.eye(n + 1), [0]) for _ in range(300)]
+        trials, losses = (np.array([step[at] for step in steps]) for at in (0, 2))
+        assert trials.min() < 64 < 500 < trials.max()
+        np.testing.assert_allclose(losses, hinge * weight_after(np.empty(0), "log-unbiased", n, trials), atol=1e-11)
 
     def test_the_families(self):
         assert warp.loss_of_rank("auc", 4).tolist() == [0, 1, 2, 3, 4]

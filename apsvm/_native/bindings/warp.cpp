@@ -124,20 +124,6 @@ private:
     std::mutex mutex_;
 };
 
-// L̂ after each number of trials.
-nb::ndarray<nb::numpy, double, nb::ndim<1>> warp_weight(In<double> loss_of_rank, const std::string &estimator,
-                                                        std::int64_t n_neg, In<std::int64_t> trials) {
-    const warp::RankLoss loss(span_of(loss_of_rank), estimator, 1.0, 0);
-    if (n_neg < 1 || n_neg > loss.most_negatives())
-        throw std::invalid_argument("expected a loss for each rank among " + std::to_string(n_neg) + " negatives");
-    std::vector<double> weights(trials.size());
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-        if (trials.data()[i] < 1) throw std::invalid_argument("expected numbers of trials from 1 on");
-        weights[i] = loss.weight_after(n_neg, trials.data()[i]);
-    }
-    return to_numpy(std::move(weights));
-}
-
 }  // namespace
 
 void bind_warp(nb::module_ &m) {
@@ -157,6 +143,4 @@ void bind_warp(nb::module_ &m) {
         .def("run", &WarpItems::run<std::int32_t>)
         .def("run", &WarpItems::run<std::int64_t>)
         .def("settle", &WarpItems::settle);
-
-    m.def("warp_weight", &warp_weight);
 }

@@ -82,6 +82,7 @@ public:
     // The most negatives that a positive may have.
     std::int64_t most_negatives() const { return static_cast<std::int64_t>(loss_of_rank_.size()) - 1; }
 
+private:
     double weight_after(std::int64_t n, std::int64_t trials) const {
         if (estimator_ == Estimator::plugin) return scale_ * loss_of_rank_[std::max<std::int64_t>(n / trials, 1)];
         const double all = static_cast<double>(n), t = static_cast<double>(trials);
@@ -89,7 +90,6 @@ public:
                          t * (t + 1.0) / (24.0 * all * all));
     }
 
-private:
     template <std::size_t AtOnce, class ScoresOf, class Drawn>
     Found by_trials(std::int64_t n, double positive, Random &random, Counts &counts, ScoresOf scores_of,
                     Drawn drawn) const {
