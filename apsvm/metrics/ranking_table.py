@@ -77,15 +77,13 @@ class Judgements:
 
         in_order : the rows are sorted already, as `sorted_rows` sorts them
         """
-        order: NDArray[np.intp] = np.arange(scores.size)
-        if not in_order:
-            worst_first = self.grades if ties == "pessimistic" else None
-            order = sorted_rows(scores, worst_first, self.codes, self.ranked)
-        grades, relevant, judged = self.grades[order].astype(np.float64), self.relevant[order], None
+        worst_first = self.grades if ties == "pessimistic" else None
+        order = np.arange(scores.size) if in_order else sorted_rows(scores, worst_first, self.codes, self.ranked)
+        grades, relevant, judged = self.grades[order].astype(np.float64, copy=False), self.relevant[order], None
         if self.judged is not None:
             judged = self.judged[order]
             grades, relevant = grades * judged, relevant & judged
-        row_bounds = _bounds(np.bincount(np.zeros(order.size, np.int64) if self.codes is None else self.codes))
+        row_bounds = np.array([0, order.size]) if self.codes is None else _bounds(np.bincount(self.codes))
 
         n_ranked, ranked_grades, ranked_relevant = np.diff(row_bounds), grades, relevant
         if self.ranked is not None and not self.ranked.all():

@@ -80,9 +80,8 @@ def test_bad_parameters(name, message):
         parse_metric(name)
 
 
-@dataclass(frozen=True)
 class FirstRow(Metric):
-    form: ClassVar[str] = "First"
+    form = "First"
 
     def _compute(self, table):
         return table.hits_within(np.ones(table.n_rankings, dtype=np.int64))
@@ -119,7 +118,7 @@ class Share(Metric):
 
 
 class HitsAtN(MetricAtK):
-    form: ClassVar[str] = "Hits@n"
+    form = "Hits@n"
 
     def _compute(self, table):
         return table.hits_within(np.full(table.n_rankings, self.k)) / self.k
