@@ -9,6 +9,7 @@ bit; sums over several parts differ by rounding.
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -107,10 +108,6 @@ def _largest(part: PartOfRows, which: NDArray[np.int64] | None) -> NDArray[np.fl
     return largest_magnitudes(X, which)
 
 
-def _taken(X: Matrix, which: NDArray[np.int64]) -> Matrix:
-    return X[which]
-
-
 def _scored_by(X: Matrix, model: Model) -> AnyArray:
     return model.score(X)
 
@@ -172,7 +169,8 @@ class PartedMatrix:
         cuts = np.searchsorted(numbers, self.starts)
         touched = np.flatnonzero(np.diff(cuts)).tolist()
         which = [numbers[cuts[part] : cuts[part + 1]] - self.starts[part] for part in touched]
-        taken = stacked(self.cluster.ask(_taken, [self.parts[part] for part in touched], each=[which]), self.width)
+        parts = self.cluster.ask(operator.getitem, [self.parts[part] for part in touched], each=[which])
+        taken = stacked(parts, self.width)
         return taken if np.array_equal(place, np.arange(rows.size)) else taken[place]
 
     def scored_by(self, model: Model) -> AnyArray:

@@ -16,7 +16,7 @@ _MOST_SHOWN = 40
 
 
 def lines_of(name: str, content: bytes) -> Iterator[tuple[int, list[str]]]:
-    """Numbers, from 1, and words of the lines that are not empty. Raises DataError if they are not UTF-8."""
+    """Number, from 1, and words of each line that is not empty. Raises DataError for bytes that are not UTF-8."""
     for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
         try:
             words = line.decode().split()

@@ -7,11 +7,11 @@ It is the threshold of the model, as on the command line. scikit-learn expects `
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 
 from apsvm.metrics.thresholds import ThresholdRule
 from apsvm.models.header import Calibration, Header, Threshold
@@ -52,24 +52,17 @@ def decided(fit: Fit, outcome: Outcome, header: Header, rule: DecisionRule) -> H
 def score_of_even_odds(calibration: Calibration) -> float:
     """Score above which a row is more likely positive than not; far outside the held-out scores if none is, or all
     are."""
-    scores, values = calibration.scores, calibration.probabilities
+    scores, values = np.array(calibration.scores), np.array(calibration.probabilities)
     if calibration.method == "platt":
-        values = calibration.lower, 0.5, calibration.upper
-        scores = tuple(_score_of(value, calibration) for value in values)
-    far = _BEYOND * (abs(scores[-1] - scores[0]) or 1.0)
+        assert calibration.slope is not None
+        values = np.array([calibration.lower, 0.5, calibration.upper])
+        scores = (logit(values) - calibration.offset) / calibration.slope if calibration.slope else np.zeros(3)
+    far = _BEYOND * (float(np.ptp(scores)) or 1.0)
     if values[-1] <= 0.5:
-        return max(scores) + far
+        return float(scores.max()) + far
     if values[0] > 0.5:
-        return min(scores) - far
+        return float(scores.min()) - far
     return float(np.interp(0.5, values, scores))
-
-
-def _score_of(probability: float, calibration: Calibration) -> float:
-    """Score at which Platt's sigmoid has this value; 0 if it is constant."""
-    assert calibration.slope is not None
-    assert calibration.offset is not None
-    logit = math.log(probability / (1.0 - probability))
-    return (logit - calibration.offset) / calibration.slope if calibration.slope else 0.0
 
 
 def least_errors_line(scores: NDArray[np.float64], relevant: NDArray[np.bool_], weights: tuple[float, float]) -> float:

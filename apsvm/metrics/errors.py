@@ -6,4 +6,4 @@ TIE_RULES = ("block", "pessimistic", "file")
 
 
 class MetricError(ValueError):
-    """A metric's name is unknown, its input is not a ranking, or its value is undefined."""
+    """An unknown metric, input that is no ranking, or an undefined value."""

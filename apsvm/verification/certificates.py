@@ -68,7 +68,7 @@ class Verdict:
 
     Attributes
     ----------
-    loss, C : of the training problem
+    loss, C : loss and C of the training problem
     plainly_defined : True if ``apsvm.verification.plain`` defines the loss
     stationary : True if the certificate is of a stationary point, False if of an optimum
     claimed : the bounds that the model states
