@@ -214,7 +214,7 @@ def checked_column(y: Column, n: int) -> AnyArray:
 
 
 class DistributedRows:
-    """Rows of a ``PartedMatrix``; see the module."""
+    """The ``RowOperator`` of a ``PartedMatrix``; see the module."""
 
     def __init__(
         self, matrix: PartedMatrix, how: How, *, threads: int = 1, selection: NDArray[np.int64] | None = None
@@ -233,17 +233,14 @@ class DistributedRows:
 
     @property
     def features(self) -> int:
-        """Number of features as mapped, without the bias."""
         return self._matrix.width if self._how.feature_map is None else self._how.feature_map.n_out
 
     @property
     def dimension(self) -> int:
-        """Number of weights: the features as mapped, and the bias if there is one."""
         return self.features + (self._how.bias is not None)
 
     @property
     def n_values(self) -> int:
-        """Approximate number of feature values in a pass over the selected rows."""
         n, d = self._matrix.shape
         return round(self._matrix.size * self.features / max(1, d) * len(self) / max(1, n))
 
@@ -253,7 +250,6 @@ class DistributedRows:
         return 0
 
     def select(self, which: RowNumbers) -> DistributedRows:
-        """The rows ``which`` (positions within this selection), in that order."""
         rows = copy.copy(self)
         for derived in ("_covers_all", "_repeats", "_touched"):
             rows.__dict__.pop(derived, None)
@@ -262,7 +258,6 @@ class DistributedRows:
         return rows
 
     def with_bias(self, bias: float) -> DistributedRows:
-        """The same rows with a constant feature of this value, unless they have one."""
         if self._how.bias is not None:
             return self
         how = self._how._replace(bias=bias)
@@ -289,16 +284,13 @@ class DistributedRows:
         return Rows(X, bias=how.bias, threads=self.threads, feature_map=how.feature_map, scaling=how.scaling)
 
     def means(self, which: NDArray[np.int64], offsets: NDArray[np.int64]) -> Rows:
-        """Mean of each run of the rows ``which``, in this process; see ``RowOperator.means``."""
         return self.select(which).copied().means(np.arange(which.size), offsets)
 
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """w·x of every selected row: (m,) float64, for w (dimension,) float64; written to ``out`` if given."""
         of_all = self.scores_of_all(w[None], None if out is None else out[:, None])
         return of_all[:, 0]
 
     def scores_of_all(self, W: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """``scores`` of each w in W (k, dimension): (m, k) float64, in one pass; written to ``out`` if given."""
         matrix = self._matrix
         results = matrix.cluster.ask(_scores, [self._parts[part] for part in self._touched], W)
         if self._selection is None:
@@ -309,12 +301,10 @@ class DistributedRows:
         return np.take(whole, self._selection, axis=0, out=out, mode="clip")
 
     def combine(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Xᵀc: (dimension,) float64, for c (m,) float64."""
         combined: NDArray[np.float64] = self.combine_all(c[:, None])[0]
         return combined
 
     def combine_all(self, C: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``combine`` of each column of C (m, k): (k, dimension) float64, in one pass."""
         whole = self._put_back(C)
         if not self._touched.size:
             return np.zeros((C.shape[1], self.dimension))
@@ -324,7 +314,6 @@ class DistributedRows:
         return combined
 
     def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
-        """Moments of the scaled features of the selected rows; within the queries ``groups`` (m,), if given."""
         if groups is not None:
             return self._moments(groups)
         if not self._known_moments:
