@@ -67,7 +67,7 @@ def test_estimators_take_it_for_a_name(name, family, metric, danger):
 def test_an_estimator_says_what_it_lacks(danger):
     stored("danger:Loss", "structured-svm", None)
     estimator = APSVMClassifier.from_model(load_model("model"))
-    with pytest.raises(ValueError, match=r"to train again, pass that of the model, as APSVM"):
+    with pytest.raises(ValueError, match=r"to train again, pass the model's loss, APSVM"):
         estimator.fit(X, Y)
 
 

@@ -123,6 +123,8 @@ def require_alike(there, here):
 )
 def test_training_is_that_of_one_machine(apsvm, parts, tmp_path, monkeypatch, data, whole, options):
     monkeypatch.setattr("apsvm.dask.parts.MOST_NUMBERS", 32)
+    if not {"table", "whole_parquet"} & {whole} and "--features" not in options:  # rules are compared on one machine
+        options = [*options, "--features", "linear"]
     code, _, there = apsvm("train", getattr(parts, data), "there", "--scheduler", "@", "--log", "log", *options)
     assert code == 0, there
     code, _, here = apsvm("train", getattr(parts, whole), "here", *options)
