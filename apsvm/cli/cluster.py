@@ -28,7 +28,8 @@ _SCHEMES = ("tcp", "tls", "ws", "wss", "ucx", "inproc")
 @contextmanager
 def rows_on_cluster(data: str, read: ReadOptions, trainer: AnyTrainer, scheduler: str) -> Iterator[Dataset]:
     """The rows to train on, with features on the workers while the context lasts; failures end the command."""
-    need_dask()
+    if find_spec("distributed") is None or find_spec("dask") is None:
+        raise Failure(MISSING, "--scheduler needs dask.distributed: pip install 'apsvm[dask]'")
     from apsvm.dask.fitting import refusal
     from apsvm.dask.parts import FilePart
     from apsvm.dask.reading import read_to_train
@@ -36,7 +37,9 @@ def rows_on_cluster(data: str, read: ReadOptions, trainer: AnyTrainer, scheduler
     refused = refusal(trainer)
     if refused is not None:
         raise click.UsageError(refused)
-    _check_reading(read)
+    for option, value in (("groups", read.groups), ("labels", read.labels), ("bags", read.bags)):
+        if value is not None:
+            raise click.UsageError(f"--{option} does not go with --scheduler: it is for the rows of one file")
     names = _parts_named(data)
     several = trainer.capabilities.labels is Takes.CLASSES
     with cluster(scheduler) as workers:
@@ -45,12 +48,6 @@ def rows_on_cluster(data: str, read: ReadOptions, trainer: AnyTrainer, scheduler
             dataset = in_queries_beside(read_to_train(workers, parts, data), names)
         say_remarks(dataset)
         yield dataset
-
-
-def need_dask() -> None:
-    """Ends the command if dask is not installed."""
-    if find_spec("distributed") is None or find_spec("dask") is None:
-        raise Failure(MISSING, "--scheduler needs dask.distributed: pip install 'apsvm[dask]'")
 
 
 @contextmanager
@@ -90,9 +87,3 @@ def _parts_named(pattern: str) -> list[str]:
     if not os.path.lexists(parts[0]):
         raise Failure(NO_INPUT, f"no file is called {pattern}")
     return [os.path.abspath(part) for part in parts]
-
-
-def _check_reading(read: ReadOptions) -> None:
-    for option, value in (("groups", read.groups), ("labels", read.labels), ("bags", read.bags)):
-        if value is not None:
-            raise click.UsageError(f"--{option} does not go with --scheduler: it is for the rows of one file")

@@ -118,7 +118,9 @@ class JudgedRanker:
     @cached_property
     def evaluation(self) -> Evaluation | MetricError:
         """Figures of ``apsvm eval``, without metrics undefined on these rows; the error if there are none."""
-        names = [self.trained_metric, *metrics_to(self.top), *(() if self.grades is None else GRADED_METRICS)]
+        names = [self.trained_metric, *METRICS]
+        names += [] if self.top is None else [f"P@{self.top}"]
+        names += [] if self.grades is None else GRADED_METRICS
         target = self.target
         try:
             return evaluate(
@@ -148,11 +150,6 @@ class JudgedRanker:
             return judged_curve(self.scores, target.judgements, target.lowest_relevant, self.groups)
         except MetricError:
             return None
-
-
-def metrics_to(top: int | None) -> list[str]:
-    """Metrics reported for every ranker, including the precision of the first ``top`` rows."""
-    return list(dict.fromkeys([*METRICS, *([] if top is None else [f"P@{top}"])]))
 
 
 def judge(title: str, ranker: Ranker, dataset: Dataset, top: int | None = None) -> JudgedRanker:

@@ -17,7 +17,6 @@ from apsvm.report.drawing import WHOLE, drawn
 from apsvm.report.page import Markup, bar, breakable, element, facts, folded, pictures, section, table
 from apsvm.report.pictures.base import PictureError
 from apsvm.report.pictures.convergence import Convergence
-from apsvm.report.pictures.heatmap import Heatmap
 from apsvm.report.run import JudgedRanker, Run
 from apsvm.report.settings import settings_of, shown
 from apsvm.report.words import in_seconds, share
@@ -156,16 +155,9 @@ def how_trained(run: Run) -> Markup:
     else:
         content.append(_endings(headers))
     content.append(facts(_settings(run)))
-    drawings = []
     with suppress(PictureError):
-        drawings.append(
-            drawn(Convergence.of_logs({"run": run.records}), "Convergence against steps and seconds", WHOLE)
-        )
-    ranked = {record.get("class") for record in run.records if record.get("ranks") is not None}
-    if len(ranked) == 1:
-        caption = "Interleaving ranks of the negatives by iteration; the deepest red: below every positive"
-        drawings.append(drawn(Heatmap.of_log(run.records), caption))
-    content.append(folded("Iterations, and time by part", pictures(*drawings), *_time_by_part(run)))
+        picture = drawn(Convergence.of_logs({"run": run.records}), "Convergence against steps and seconds", WHOLE)
+        content.append(folded("Iterations", pictures(picture)))
     return section("How it was trained", *content)
 
 
@@ -178,17 +170,3 @@ def _endings(headers: Sequence[tuple[str, Header]]) -> Markup:
         rows.append([title, header.state, "" if header.C is None else f"{header.C:.4g}", *evidence])
     listed = table(["", "state", "C", "gap / C", "asked for"], rows, left=(0, 1))
     return listed if len(rows) <= MOST_OPEN else folded(f"How all {len(rows)} trainings ended", listed)
-
-
-def _time_by_part(run: Run) -> Iterator[Markup]:
-    parts: dict[str, float] = run.end.get("seconds", {})
-    names = {"qp": "working-set QP", "scores": "scores X·w", "gradient": "gradient Xᵀc", "by score": "ranking by score"}
-    spent = [record["oracle_wall_ns"] / 1e6 for record in run.records if "oracle_wall_ns" in record]
-    if spent:
-        yield element("p", f"{len(spent):,} oracle calls, {np.median(spent):.3g} ms at the median.")
-    whole = math.fsum(parts.values()) or 1.0
-    rows = [
-        [names.get(name, name), bar(seconds / whole, in_seconds(seconds)), share(seconds / whole)]
-        for name, seconds in parts.items()
-    ]
-    yield table(["part", "time", "share"], rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from apsvm._support.naming import option
@@ -23,7 +24,9 @@ def summary(outcome: Outcome) -> list[str]:
 def short_summary(outcome: Outcome, metric: str | None) -> list[str]:
     """Short summary: choices made on held-out rows, the reason for an early stop, and what was left out."""
     if outcome.classes:
-        return [*chosen(outcome.classes[0][1], metric), *outcome.notes[-1:]]
+        _, first = outcome.classes[0]
+        of_all = replace(first, details={name: one for name, one in first.details.items() if name != "held_out"})
+        return [*chosen(of_all, metric), *([] if outcome.as_asked else outcome.notes[-1:])]
     lines = [] if outcome.as_asked else [ending(outcome)]
     kept = "" if outcome.epochs is None else _kept(outcome.epochs)
     return [*lines, *chosen(outcome, metric), *([kept.removeprefix("; ")] if kept else []), *_left_out(outcome)]

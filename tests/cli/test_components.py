@@ -57,28 +57,6 @@ def _figures(content) -> list[dict]:
     return [one for part in content if isinstance(part, dict | list) for one in _figures(part)]
 
 
-@pytest.mark.parametrize("features", ["linear", "piecewise"])
-@pytest.mark.parametrize("scale", ["none", "maxabs", "l2"])
-def test_features_and_scalings(features, scale, two_kinds, run, tmp_path):
-    path, _ = two_kinds
-    model = tmp_path / "m"
-    options = ("--components", 2, "--features", features, "--scale", scale, "-C", "1x", "--bound", "tight", "--bias", 1)
-    run("train", "-q", path, model, *options)
-    ranker = load_any_model(model)
-    assert isinstance(ranker, ComponentRanker)
-    scores = [float(line) for line in run("predict", path, model).stdout.splitlines()]
-    assert np.mean(scores[:30]) > np.mean(scores[30:])
-    lines = run("predict", path, model, "--explain=9").stdout.splitlines()
-    for score, line in zip(scores, lines, strict=True):
-        first, component, *parts = line.split("\t")
-        assert float(first) == score
-        h = int(component.removeprefix("component=")) - 1
-        assert 0 <= h < 2
-        assert len(parts) <= 1 + 4
-        gave = [float(part.removesuffix(")").rpartition(" (")[2]) for part in parts]
-        assert abs(sum(gave) - score) < 1e-3 * np.ptp(scores)
-
-
 def test_json_has_all_that_scoring_takes(two_kinds, run, tmp_path):
     path, X = two_kinds
     model = tmp_path / "m"

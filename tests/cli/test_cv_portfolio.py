@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from apsvm import load_model
-from apsvm.selection import choose
 from apsvm.selection import portfolio as module
 from apsvm.selection import references as beside
 from apsvm.selection.candidates import Entry
@@ -58,42 +57,6 @@ def test_what_it_says(data, run, bars):
         (bars[comparing + 1 : -1], r"\[[#.]{24}\] \d/3 paths compared"),
     ):
         assert all(re.fullmatch(pattern, one) for one in said), said
-
-
-@pytest.mark.slow
-def test_the_table(data, run, monkeypatch):
-    monkeypatch.setattr(choose, "NEAR", 0.05)
-    heading, *rows, last, _ = run("cv", data, "--folds", 3, "-j", 1, "-q").stdout.splitlines()
-    assert heading.split() == ["C", "mean", "C", "AP", "seconds"]
-    assert sum(row.endswith("chosen") for row in rows) == 1
-    assert last.endswith("for comparison: logistic regression")
-    means = {row.endswith("chosen"): float(row.split(" ± ")[0].split()[-1]) for row in rows if row.endswith("chosen")}
-    assert means[True] == max(float(row.split(" ± ")[0].split()[-1]) for row in rows)
-    assert float(last.split(" ± ")[0].split()[-1]) < means[True] - 0.1
-
-
-@pytest.mark.slow
-def test_the_model_is_one_like_others(data, run, tmp_path):
-    model, scores = tmp_path / "best.model", tmp_path / "scores"
-    run("cv", data, "--folds", 3, "-j", 1, "-q", "-o", model)
-    ranker = load_model(model)
-    assert ranker.header.features.map.startswith("piecewise")
-    assert ranker.header.selection["folds"] == 3
-    run("predict", data, model, scores)
-    assert len(scores.read_text().splitlines()) == 200
-    evaluated = run("eval", data, "--model", model, "-m", "AP").stdout
-    assert float(evaluated.split()[1]) > 0.8
-    assert "piecewise" in run("info", model).stdout
-
-
-@pytest.mark.slow
-def test_an_entry_that_does_not_fit_is_left_out(data, run, monkeypatch):
-    class Impossible(Entry):
-        def grid(self, seed):
-            raise FloatingPointError("too large")
-
-    monkeypatch.setattr(module, "portfolio", lambda *_: [Impossible("ap", {}, LINEAR), *ENTRIES])
-    assert "compared further" in run("cv", data, "--folds", 3, "-j", 1).stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

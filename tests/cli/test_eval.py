@@ -70,22 +70,6 @@ def test_sources(digits, trained, run, scores_file):
     assert json.loads(piped.stdout) == expected
 
 
-def test_queries_are_averaged(digits, run, scores, scores_file, write_rows, tmp_path):
-    n = len(digits.labels)
-    queries = np.where(digits.labels == 0, 7 + np.arange(n) % 3, np.arange(n) % 5)
-    data = write_rows(tmp_path / "data", digits.X, digits.labels, query_id=queries)
-    found = evaluation(run, data, "--scores", scores_file, *digits.options)
-    used = [queries == q for q in np.unique(queries) if digits.positive[queries == q].sum() > 0]
-    assert len(used) == 5
-    expected = np.mean([average_precision_score(digits.positive[q], scores[q]) for q in used])
-    assert found["metrics"]["AP"] == pytest.approx(expected, rel=1e-12)
-    expected = np.mean([roc_auc_score(digits.positive[q], scores[q]) for q in used])
-    assert found["metrics"]["AUC"] == pytest.approx(expected, rel=1e-12)
-    assert (found["queries"], found["queries_skipped"]) == (8, 3)
-    assert found["metrics"]["AP"] != pytest.approx(average_precision_score(digits.positive, scores), rel=1e-5)
-    assert "5 averaged, 3 without both classes" in run("eval", data, "--scores", scores_file, *digits.options).stdout
-
-
 @pytest.mark.parametrize(
     ("content", "line", "shown"),
     [

@@ -40,16 +40,6 @@ def graded(rng, tmp_path):
     return path
 
 
-@pytest.mark.parametrize("loss", ["ndcg", "NDCG@5", "ndcg(linear)", "mrr", "auc", "rbp(0.8)", "p@3", "f1", "prbep"])
-def test_losses_by_name(graded, loss, run, tmp_path):
-    more = [] if loss.lower().startswith("ndcg") else ["--relevant-from", 1]
-    run("train", "-q", graded, tmp_path / "m", "--loss", loss, "-C", 10, *more)
-    header = load_model(tmp_path / "m").header
-    assert header.loss == loss.lower()
-    assert header.state == "converged"
-    assert header.data.queries == 30
-
-
 def test_ndcg_is_the_default_of_queries_with_grades(graded, run, tmp_path):
     named, default = tmp_path / "named", tmp_path / "default"
     run("train", *HINGE, "--loss", "ndcg", graded, named)

@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 from apsvm import load_any_model
 
@@ -47,23 +46,6 @@ def test_the_best_of_each_class(digits, digit_set, run):
     assert "base (" in explained
     for option in ("--header", "--classify"):
         assert f"{option} needs a model" in run("predict", digits.path, digit_set, "--top", "3", option, code=2).stderr
-
-
-def test_eval_agrees_with_scikit_learn(digits, digit_set, run):
-    scores = load_any_model(digit_set).score(digits.X)
-    truth = digits.labels[:, None] == np.arange(10)
-    found = json.loads(run("eval", digits.path, "--model", digit_set, "--json").stdout)
-    assert found["metrics"]["AP"] == pytest.approx(average_precision_score(truth, scores, average="macro"), rel=1e-12)
-    assert found["metrics"]["AUC"] == pytest.approx(roc_auc_score(truth, scores, average="macro"), rel=1e-12)
-    assert list(found["per_class"]) == [str(label) for label in range(10)]
-    for label, values in found["per_class"].items():
-        one = json.loads(
-            run("eval", digits.path, "--model", digit_set, "--positive-label", label, "--json").stdout
-        ) if label in "38" else {"metrics": values}  # fmt: skip
-        assert one["metrics"] == values
-        expected = average_precision_score(truth[:, int(label)], scores[:, int(label)])
-        assert values["AP"] == pytest.approx(expected, rel=1e-12)
-    assert (found["rows"], found["positives"], found["classes"], found["classes_skipped"]) == (1797, 1797, 10, 0)
 
 
 def test_systems_side_by_side(digits, digit_set, run, tmp_path):

@@ -68,8 +68,8 @@ def test_the_rows_by_their_lines(digits_run, digits):
 def test_one_file_that_asks_for_nothing(digits_run):
     _, folder, page = digits_run
     names = [tag for tag, _ in page.tags]
-    # Precision and recall, the top of the list, convergence, ranks.
-    assert names.count("svg") == 4
+    # Precision and recall, the top of the list, convergence.
+    assert names.count("svg") == 3
     ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(ids) == len({*ids})
     assert all(attributes["aria-label"] for tag, attributes in page.tags if tag == "svg")

@@ -158,16 +158,14 @@ def test_two_classes(shown):
     assert page.facts["positive"].startswith("a score above 0.5 (f1 on rows held out, 5 folds)")
     assert page.facts["sha256"] == "0123456789abcdef…"
     assert page.table("feature", "weight", "share") == [["size", "+1", "80.0%"], ["age <&>", "−0.25", "20.0%"]]
-    assert page.table("part", "time")[4] == ["working-set QP", "75 s", "95.2%"]
     assert {"of a test", "It is a test."} <= {*page.text}
-    curve, top, convergence, heatmap = shown
+    curve, top, convergence = shown
     assert curve.curves[0].name == f"AP {found['AP']:.4f}"
     assert curve.curves[0].steps.recall.tolist() == pytest.approx([1 / 3, 2 / 3, 1])
     assert curve.base_rate == 0.3
     assert [(line.name, line.values) for line in convergence.panels[0].lines] == [
         ("primal", [1.5, 0.75]), ("dual", [0.0, 0.25]),
     ]  # fmt: skip
-    assert (heatmap.n_pos, heatmap.n_neg) == (3, 7)
     assert top.relevant.tolist() == relevant.tolist()
 
 

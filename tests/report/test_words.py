@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from html_reader import Reader
 
 from apsvm import LinearRanker
 from apsvm.data.dataset import Dataset
@@ -26,7 +25,6 @@ from apsvm.report.build import report
 from apsvm.report.decisions import _RULES, threshold_in_words
 from apsvm.report.run import Run
 from apsvm.report.settings import settings_of, shown
-from apsvm.report.training import how_trained
 from apsvm.report.words import certificate, meaning, members
 
 BOUNDS = Bounds(primal=2.0, dual=1.0, gap=1.0, tolerance=0.5)
@@ -115,14 +113,6 @@ def test_a_threshold():
     texts = {threshold_in_words(Threshold(value=2.0, rule=rule)) for rule in _RULES}
     assert len(texts) == len(_RULES)
     assert all(text.startswith("a score above 2, ") for text in texts)
-
-
-def test_time_by_part():
-    calls = [{"event": "oracle", "oracle_wall_ns": 1e6}, {"event": "oracle", "oracle_wall_ns": 2e6}]
-    ranker = LinearRanker(np.ones(1), 0.0, Header(loss="ap"))
-    page = Reader(how_trained(Run("folder", calls, ranker, {"seconds": {"qp": 1.0, "other": 3.0}}, None, None, [])))
-    assert page.table("part", "time", "share") == [["working-set QP", "1 s", "25.0%"], ["other", "3 s", "75.0%"]]
-    assert "2 oracle calls, 1.5 ms at the median." in page.text
 
 
 @pytest.fixture

@@ -71,7 +71,8 @@ _COMMON = {
 )  # fmt: skip
 @options("folds", "output", "json", "time_limit", "rivals", "jobs", "seed", *TRAINING,
          features={"type": Several(FEATURES)}, pool={"multiple": True},
-         threshold={"needs": "output"}, calibrate={"needs": "output"})  # fmt: skip
+         threshold={"needs": "output"}, calibrate={"needs": "output"},
+         verbose={"help": "Print every setting that was compared, and the certificate."})  # fmt: skip
 @config_option
 @with_read_options
 def cv(data: str, read: ReadOptions, **values: Any) -> int:
@@ -263,7 +264,7 @@ class _Run:
         as_json = self.options["json"]
         to_stdout = "-" not in (as_json, self.options["output"])
         if to_stdout or not self.options["quiet"]:
-            for line in results.table():
+            for line in results.table(every=not self.tries_all or self.options["verbose"]):
                 (put if to_stdout else say)(line if to_stdout else f" {line}")
         elif not all(candidate.as_asked for candidate in results.candidates):
             say("warning: training stopped early in some of the folds")

@@ -11,6 +11,7 @@ import click
 
 from apsvm._support.types import JsonDict
 from apsvm.cli.options.parameters import CONSTANT, ENCODING, FEATURES, LABEL, METRIC, NAMES, POOL, THRESHOLD, Number
+from apsvm.cli.shared import all_given
 from apsvm.data.read_options import MAX_CATEGORIES
 from apsvm.metrics.errors import TIE_RULES
 from apsvm.models.columns import MISSING_RULES
@@ -288,9 +289,7 @@ def options(*names: str, **changes: Mapping[str, Any]) -> Callable[[CommandT], C
 
 def check_rules(ctx: click.Context) -> None:
     """Ends the command if an option lacks one that it needs, or conflicts with another."""
-    unset = (None, click.core.ParameterSource.DEFAULT)
-    given = {name for name, value in ctx.params.items() if value not in (None, False, ())}
-    given = {name for name in given if ctx.get_parameter_source(name) not in unset}
+    given = {name for name in all_given() if ctx.params[name] not in (None, False, ())}
     flags = {param.name: param.opts[-1] for param in ctx.command.params}
     for param in ctx.command.params:
         if param.name not in given or not isinstance(param, Option):

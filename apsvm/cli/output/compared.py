@@ -62,16 +62,18 @@ class Results:
     beside: Sequence[Candidate] = ()
     average: Average | None = None
 
-    def table(self) -> Iterator[str]:
-        """A heading, a line for each setting with what differs, and the chosen one's expected value on new rows."""
-        settings = [self._setting_in_words(one) for one in self.candidates]
+    def table(self, *, every: bool = True) -> Iterator[str]:
+        """A heading, a line for each setting with what differs, and the chosen one's expected value on new rows; unless
+        ``every``, only the best of each path."""
+        candidates = self.candidates if every else self._best_of_paths()
+        settings = [self._setting_in_words(one) for one in candidates]
         last = {spelled(grid, grid.along.name): None for grid in self._grids if grid.along is not None}
         names = [name for name in dict.fromkeys(name for one in settings for name in one) if name not in last]
         differ = [name for name in names if len({one[name] for one in settings if name in one}) > 1]
-        multiples = any(isinstance(value, Multiple) for one in self.candidates for value in one.choice.values())
+        multiples = any(isinstance(value, Multiple) for one in candidates for value in one.choice.values())
         names = [*differ, *last, *(["mean C"] if multiples else []), *self.metrics, "seconds", ""]
         rows = [dict(zip(names, names, strict=True))]
-        for one, setting in zip(self.candidates, settings, strict=True):
+        for one, setting in zip(candidates, settings, strict=True):
             mean_C = {"mean C": f"{one.mean_C:.4g}"} if one.C else {}
             rows.append({**setting, **mean_C, **self._cells(one, ", ".join(self._marks(one)))})
         if self.average is not None:
@@ -96,6 +98,15 @@ class Results:
         """Expected value of each metric on new rows, for the chosen ranker."""
         best = self.average or self.chosen
         return {metric: self.search.estimate(best, self.candidates, metric) for metric in self.metrics}
+
+    def _best_of_paths(self) -> list[Candidate]:
+        """The chosen candidate, and the best of every other path, in their order."""
+        best: dict[object, Candidate] = {}
+        for one in sorted(self.candidates, key=lambda one: (one is self.chosen, one.mean(self.search.metric))):
+            along = self.search.grids[one.grid].along
+            fixed = {name: str(value) for name, value in one.choice.items() if along is None or name != along.name}
+            best[one.grid, str(fixed)] = one
+        return [one for one in self.candidates if any(one is other for other in best.values())]
 
     def _cells(self, one: Candidate, mark: str) -> dict[str, str]:
         """Table row of any model, by columns; the last column has no name."""
