@@ -144,7 +144,7 @@ def _svmlight_seeds() -> list[bytes]:
 def _read_svmlight(data: bytes, folder: Path) -> None:
     options = _options(
         data, zero_based=(False, True), dtype=(np.float64, np.float32), multilabel=(False, True), threads=(1, 2),
-        sort_features=(False, True), dense=(False, True), bag_label=("same", "any", "rows", "own"),
+        sort_features=(False, True), dense=(False, True), bag_label=("same", "any", "own"),
         max_features=(None, 10, 100_000),
     )  # fmt: skip
     _use(read_svmlight(io.BytesIO(data), **options))

@@ -16,39 +16,39 @@ from apsvm._support.types import Matrix
 from apsvm.models.columns import Columns, label_number
 
 _MOST_LABELS_SHOWN = 8
-#: More different labels, if they are fractions or most rows have one of their own, are another column's values.
+#: More different labels than this are the values of another column if they are fractions or mostly unique.
 _MOST_LABELS = 20
-_BLOCK = 1 << 16  # values looked at at a time
-_FEW = 16  # different ones; more are sorted
+#: Values in a block, and distinct values beyond which ``distinct`` sorts.
+_BLOCK, _FEW = 1 << 16, 16
 
 
 class DataError(ValueError):
-    """Bad content of a data file; the message starts ``source:line:column: `` or, without a place, ``source: ``."""
+    """Bad content of a data file. The message starts with ``source:line:column: ``, or ``source: `` without a place."""
 
 
 class NoRowsError(DataError):
-    """An empty file, or a table without rows: no data set, but perhaps a part of one."""
+    """An empty file or a table without rows, which may be a part of a data set."""
 
 
 @contextmanager
 def parsing(name: str, what: str) -> Iterator[None]:
-    """Turns what a library raises for a damaged file, which may be anything, into a DataError. Only calls of libraries
-    stand within: an error of this package is not one of the file."""
+    """Turns every exception of a library on a damaged file into a DataError. The block has calls of libraries only,
+    since an error of this package is no error of the file."""
     try:
         yield
     except Exception as error:
-        why = shortened(" ".join(str(error).split()))  # some of them have more than a line
+        why = shortened(" ".join(str(error).split()))  # some messages have several lines
         raise DataError(f"{name}: not {what} that is read here ({type(error).__name__}: {why})") from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelSets:
-    """Any number of labels a row, none too.
+    """Rows with any number of labels, or none.
 
     Attributes
     ----------
     classes : ndarray
-        (k,) float64, increasing: the labels there are; one may be no row's.
+        (k,) float64, increasing: the labels. A label may belong to no row.
     indptr, indices : NDArray[int64]
         (n + 1,) int64 and (m,) int32: the labels of row i are classes[indices[indptr[i]:indptr[i + 1]]],
         increasing.
@@ -60,8 +60,8 @@ class LabelSets:
 
     @classmethod
     def from_rows(cls, labels: NDArray[np.float64], ends: NDArray[np.int64]) -> LabelSets:
-        """labels : (m,) float64, row after row, in any order within one; ends : (n,) int64, the labels up to the end
-        of each row"""
+        """The sets of rows with the labels ``labels`` (m,) float64, row after row. ``ends`` (n,) int64: the number of
+        labels up to the end of each row."""
         classes, indices = np.unique(labels, return_inverse=True)
         indptr = np.concatenate(([0], ends)).astype(np.int64, copy=False)
         row = np.repeat(np.arange(ends.size), np.diff(indptr))
@@ -77,7 +77,7 @@ class LabelSets:
         return rows
 
     def of(self, rows: NDArray[np.int64]) -> LabelSets:
-        """Those of the rows ``rows`` (m,) int64, in that order; ``classes`` stay the same."""
+        """The sets of the rows ``rows`` (m,) int64, in that order, with the same ``classes``."""
         counts = np.diff(self.indptr)[rows]
         indptr = np.concatenate(([0], np.cumsum(counts))).astype(np.int64, copy=False)
         places = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], counts)
@@ -92,23 +92,22 @@ class LabelSets:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableRows:
-    """Row metadata of a table, besides features and labels.
+    """Metadata of a table and its rows, besides features and labels.
 
     Attributes
     ----------
     columns : Columns
-        What its columns are, and the features they become.
+        The columns of the table, and their features.
     keys : NDArray[object_], optional
-        (n,) str, what the rows are called, or None.
+        (n,) str, the names of the rows, or None.
     lines : NDArray[int64], optional
         (n,) int64, the lines of the rows in the text, counted from 1; None if unknown.
     remarks : tuple[str, ...]
-        Remarks on how it was read, a sentence each.
+        Remarks on the reading, a sentence each.
     details : tuple[str, ...]
-        Further ones, that only ``-v`` prints.
+        Further remarks, printed by ``-v`` only.
     queries, bags : tuple[str, ...]
-        What they are called, by their number in ``Dataset.groups`` and ``Dataset.bags``; () where that number is their
-        name.
+        Names of the numbers in ``Dataset.groups`` and ``Dataset.bags``; () where the numbers are the names.
     """
 
     columns: Columns
@@ -140,14 +139,14 @@ class Dataset:
     groups : ndarray, optional
         (n,) int64, the query of each row; None if the file has no qid.
     costs : ndarray, optional
-        (n,) float64, 1 for a row without one; None if all rows lack one.
+        (n,) float64, 1 for a row without a cost; None if no row has one.
     zero_based : bool
         True if features are counted from 0.
     source : str
         The name used in messages.
     fingerprint : str
         SHA-256 of the bytes of the file as it is stored, hexadecimal: what ``sha256sum FILE`` prints. A data folder
-        has that of the file it was made from.
+        has the fingerprint of the file it was made from.
     unknown_features : int
         Number of entries dropped because the model does not know their feature.
     label_sets : LabelSets, optional
@@ -157,15 +156,15 @@ class Dataset:
     ignores_bags : bool
         True if rows are ranked singly although they have bags; folds still keep a bag together.
     pool : tuple[str, ...], optional
-        How the rows of a bag were pooled, where each row was a bag (``apsvm.data.pooling``).
+        The pools (``apsvm.data.pooling``), if each row is a pooled bag.
     instances : int, optional
-        How many rows those bags had.
+        Number of rows in the pooled bags.
     deciding : ndarray, optional
-        (n,) int64, which of those rows each row is, where one of them stands for its bag.
+        (n,) int64, the index of each row in its source, if it decides for its bag.
     stands_for : ndarray, optional
-        (n,) int64, the number of the bag that each row stands for, pooled or by one of its rows.
+        (n,) int64, the number of the bag that each row stands for, pooled or deciding.
     table : TableRows, optional
-        What it was read from, where its columns had names.
+        The table, if the columns have names.
     """
 
     X: Matrix
@@ -224,23 +223,23 @@ class Dataset:
         return sets.classes[np.unique(sets.indices[np.repeat(of, np.diff(sets.indptr))])]
 
     def label_value(self, label: float | str) -> float:
-        """The number of a label as a user writes it: a number, or a word of a table. Raises DataError."""
+        """The number of a label that the user wrote: a number, or a word of a table. Raises DataError."""
         try:
             return label_number(label) if self.table is None else self.table.columns.label_value(label)
         except ValueError as error:
             raise DataError(f"{self.source}: {error}") from None
 
     def shown_label(self, label: float) -> str:
-        """A label as the file has it."""
+        """A label as it stands in the file."""
         words = () if self.table is None else self.table.columns.label_words
         return words[int(label)] if words else shown_label(label)
 
     def bag_name(self, bag: int) -> str:
-        """A bag as the file calls it."""
+        """The name of a bag in the file."""
         return self.table.bags[bag] if self.table is not None and self.table.bags else str(bag)
 
     def query_name(self, query: int) -> str:
-        """A query as the file calls it."""
+        """The name of a query in the file."""
         return self.table.queries[query] if self.table is not None and self.table.queries else str(query)
 
     def have(self, label: float) -> NDArray[np.bool_]:
@@ -248,11 +247,8 @@ class Dataset:
         return self.relevance == label if self.label_sets is None else self.label_sets.have(label)
 
     def positives(self, positive_label: float | None = None, relevant_from: float | None = None) -> NDArray[np.bool_]:
-        """Mask (n,) bool of the positive rows; at least one row is positive and one negative.
-
-        Without `positive_label` the labels must be +1 and -1, or +1 and 0, and +1 is positive. With it, the rows that
-        have this label are positive and all others negative. With `relevant_from` the rows of this label and above
-        are positive. Rows of several labels need `positive_label`.
+        """Mask (n,) bool of the positive rows: those with `positive_label`, or with a label of at least
+        `relevant_from`. Without both, labels are +1 and -1, or +1 and 0. Rows of several labels need `positive_label`.
 
         Raises DataError if the labels do not fit, or if there are no positive or no negative rows.
         """
@@ -286,7 +282,7 @@ class Dataset:
         return self.both_classes(self.have(positive_label))
 
     def ordered_labels(self) -> NDArray[np.float64]:
-        """(n,) labels whose order counts. Raises DataError where they are more than two words."""
+        """(n,) the labels, which have an order. Raises DataError if they are more than two words."""
         if self.table is not None and len(self.table.columns.label_words) > 2:
             labels = self.classes()
             self._refuse_values(labels)
@@ -297,7 +293,7 @@ class Dataset:
         return self.relevance
 
     def _refuse_values(self, labels: NDArray[np.float64]) -> None:
-        """Raises DataError where most rows have a label of their own, or labels are fractions, as amounts are."""
+        """Raises DataError if the labels are mostly unique, or fractions, as amounts are."""
         are_words = self.table is not None and bool(self.table.columns.label_words)
         are_fractions = not are_words and bool((labels != np.floor(labels)).any())
         if labels.size <= _MOST_LABELS or not (are_fractions or 2 * labels.size > len(self)):
@@ -327,7 +323,7 @@ class Dataset:
         return positive
 
     def _hint_at_likes(self) -> str:
-        """Hint for data that look like item lists of users: sparse whole numbers above 0, and a constant label."""
+        """Advice for data that look like item lists of users: sparse whole numbers above 0 and one label."""
         X = self.X
         if self.label_sets is not None or not sp.issparse(X) or X.nnz == 0 or np.ptp(self.relevance) > 0.0:
             return ""
@@ -340,7 +336,7 @@ class Dataset:
 
 
 def distinct(values: NDArray[np.float64], of: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-    """``np.unique`` of ``values`` (n,), or of those in the mask ``of``; without a sort or a copy if they are few."""
+    """``np.unique`` of ``values`` (n,), or of the values in the mask ``of``; a few distinct values need no sort."""
     numbers: list[float] = []
     for start in range(0, values.size, _BLOCK):
         block = values[start : start + _BLOCK]
@@ -358,12 +354,12 @@ def distinct(values: NDArray[np.float64], of: NDArray[np.bool_] | None = None) -
 def one_or_several(
     labels: NDArray[np.float64], ends: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], LabelSets | None]:
-    """``relevance`` and ``label_sets`` of rows with these labels, see ``LabelSets.from_rows``."""
+    """``relevance`` and ``label_sets`` of rows with these labels (``LabelSets.from_rows``)."""
     if labels.size == ends.size and (ends == np.arange(1, ends.size + 1)).all():
         return labels, None
     return np.zeros(ends.size), LabelSets.from_rows(labels, ends)
 
 
 def shown_label(label: float) -> str:
-    """The shortest text that reads back as `label`: 1 and not 1.0, and 0 where it is -0."""
+    """The shortest text of `label`: 1 for 1.0, 0 for -0."""
     return repr(float(label) + 0.0).removesuffix(".0")

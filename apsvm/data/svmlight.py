@@ -81,8 +81,8 @@ def read_svmlight(
     multilabel : bool
         Accept rows of several labels and of none; where all have one, the result is as without it.
     bag_label : str
-        How a bag comes by its label: "same", its rows must share it; "any", it is the highest of theirs, or all
-        of them where rows have several; "rows", each row is a bag where they differ; "own", rows keep theirs.
+        Rule for the label of a bag: "same", its rows share it; "any", the highest of its rows, or all of them
+        where rows have several; "own", rows keep their labels.
     dense : bool
         Give a dense array, and not a csr_array, where that takes hardly more bytes.
     threads : int

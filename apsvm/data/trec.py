@@ -1,20 +1,19 @@
-"""Reading what TREC's tools read: judgements (qrels) and retrieved documents (runs), and the two joined into rows.
+"""Reads TREC's judgements (qrels) and retrieved documents (runs), and joins them into rows.
 
     qrels:  query  iteration  document  grade              run:  query  Q0  document  rank  score  name
 
-or qrels as BEIR has them, below a line ``query-id corpus-id score``: query, document, grade.
-Fields stand between blanks; blank lines and lines that start with # are passed over; files may be compressed. As in
-trec_eval:
+or the qrels of BEIR, below a line ``query-id corpus-id score``: query, document, grade.
+Blanks separate fields. Blank lines and lines that start with # are ignored. Files may be compressed. As in trec_eval:
 
-- the run's rank field is not looked at: documents are ranked by falling score, equal scores by document name, last in
-  byte order first; the name of the run is the last line's;
-- a document that is not judged, or has a negative grade, is not relevant and counts as unjudged;
-- relevant documents that were not retrieved count as such; queries of the run without judgements are passed over;
-- queries of the qrels that the run lacks are passed over too, or count 0 if ``complete`` (trec_eval -c;
-  AUC and WMW count ½ where both classes were judged: nothing retrieved is everything tied).
+- documents are ranked by falling score, equal scores by document name, the last in byte order first; the rank field is
+  ignored; the name of the run is that of the last line;
+- a document without a judgement, or with a negative grade, is not relevant and counts as unjudged;
+- relevant documents that were not retrieved count; queries of the run without judgements are left out;
+- queries of the qrels that the run lacks are left out too, or count 0 if ``complete`` (trec_eval -c). AUC and WMW count
+  ½ if both classes were judged, since all documents are tied.
 
-Stricter than trec_eval: a score or grade that is not a number is an error here, not 0. A document twice in one query
-is an error in both.
+A score or grade that is not a number is an error here, and 0 in trec_eval. A document twice in one query is an error in
+both.
 """
 
 from __future__ import annotations
@@ -55,17 +54,17 @@ class TrecRun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedRun:
-    """The rows of the queries that are judged, query after query; in a query the retrieved ones first, in trec_eval's
-    order, then the judged ones that were not retrieved.
+    """The rows of the judged queries, query after query. Within a query the retrieved documents come first, in
+    trec_eval's order, then the judged ones that were not retrieved.
 
     queries : (Q,) str, in byte order
     codes : (n,) int64, the number 0..Q−1 of each row's query
     scores : (n,) float64, 0 where not retrieved
     grades : (n,) float64, 0 where not judged
-    ranked : (n,) bool, whether retrieved; judged : (n,) bool
-    unjudged_queries, missing_queries : numbers of the queries that are only in the run, only in the qrels
-    ties_in_float32 : retrieved rows whose score equals that of the row above in float32, in which trec_eval keeps
-        scores, and not here
+    ranked : (n,) bool, True if retrieved
+    judged : (n,) bool
+    unjudged_queries, missing_queries : numbers of queries that only the run has, and only the qrels
+    ties_in_float32 : retrieved rows that tie with the row above in float32, as in trec_eval, but not in float64
     """
 
     queries: NDArray[np.str_]
@@ -80,7 +79,7 @@ class JudgedRun:
 
 
 def read_qrels(source: str | os.PathLike[str]) -> Qrels:
-    """Read judgements. Raises DataError with the place of what is wrong, OSError."""
+    """Reads judgements. Raises DataError with the place of the fault, OSError."""
     name, text = read_text(source)
     result: dict[bytes, dict[bytes, int]] = {}
     expected, document_at = "the 4 fields query, iteration, document, grade", 2
@@ -99,7 +98,7 @@ def read_qrels(source: str | os.PathLike[str]) -> Qrels:
             )
         of_query = result.setdefault(query, {})
         if document in of_query:
-            raise _twice(name, number, "judged", query, document, text, document_at)
+            raise _twice(name, number, "judged", query, document)
         of_query[document] = int(match[1])
     if not result:
         raise DataError(f"{name}: expected at least one judgement, found none")
@@ -107,7 +106,7 @@ def read_qrels(source: str | os.PathLike[str]) -> Qrels:
 
 
 def read_run(source: str | os.PathLike[str]) -> TrecRun:
-    """Read retrieved documents. Raises DataError with the place of what is wrong, OSError."""
+    """Reads retrieved documents. Raises DataError with the place of the fault, OSError."""
     name, text = read_text(source)
     result: dict[bytes, dict[bytes, float]] = {}
     run_name = b""
@@ -125,7 +124,7 @@ def read_run(source: str | os.PathLike[str]) -> TrecRun:
             raise DataError(f"{name}:{number}: expected a finite score, found {_shown(written)!r}")
         of_query = result.setdefault(query, {})
         if document in of_query:
-            raise _twice(name, number, "retrieved", query, document, text)
+            raise _twice(name, number, "retrieved", query, document)
         of_query[document] = score
     if not result:
         raise DataError(f"{name}: expected at least one retrieved document, found none")
@@ -133,7 +132,7 @@ def read_run(source: str | os.PathLike[str]) -> TrecRun:
 
 
 def join(qrels: Qrels, run: TrecRun, *, complete: bool = False) -> JudgedRun:
-    """The run's rows, judged. Raises DataError if no query of the run is judged."""
+    """The rows of the run with their judgements. Raises DataError if no query of the run is judged."""
     common = [query for query in qrels.grades if query in run.scores]
     if not common:
         raise DataError(
@@ -177,14 +176,8 @@ def _lines(text: bytes) -> Iterator[tuple[int, list[bytes]]]:
             yield number, fields
 
 
-def _twice(
-    name: str, number: int, what: str, query: bytes, document: bytes, text: bytes, document_at: int = 2
-) -> DataError:
-    first = next(line for line, fields in _lines(text) if (fields[0], fields[document_at]) == (query, document))
-    return DataError(
-        f"{name}:{number}: document {_shown(document)!r} is {what} twice for query {_shown(query)!r}, "
-        f"first on line {first}"
-    )
+def _twice(name: str, number: int, what: str, query: bytes, document: bytes) -> DataError:
+    return DataError(f"{name}:{number}: document {_shown(document)!r} is {what} twice for query {_shown(query)!r}")
 
 
 def _shown(field: bytes) -> str:

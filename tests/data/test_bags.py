@@ -115,7 +115,7 @@ def test_the_highest_label() -> None:
     assert sets is not None
     assert sets.classes.tolist() == [1, 2, 5, 7]
     assert sets.matrix().astype(int).tolist() == [[1, 1, 0, 1], [0, 0, 1, 0], [0, 0, 1, 0], [1, 1, 0, 1]]
-    with pytest.raises(ValueError, match="same, any, rows, own"):
+    with pytest.raises(ValueError, match="same, any, own"):
         read(text, bag_label="all")
 
 
@@ -217,15 +217,3 @@ def test_damaged_bags(tmp_path: Path) -> None:
     (tmp_path / "out" / "bags.npy").unlink()
     with pytest.raises(DataError, match=r"bags\.npy: missing"):
         open_folder(tmp_path / "out")
-
-
-def test_bags_that_are_known_row_by_row():
-    text = b"1 bag:0 1:1\n1 bag:5 1:2\n0 bag:5 1:3\n0 bag:1 1:4\n1 bag:0 1:5\n1 bag:5 1:6\n"
-    data = read_svmlight(io.BytesIO(text), bag_label="rows")
-    bags = bags_of(data)
-    assert data.relevance.tolist() == [1, 1, 0, 0, 1, 1]
-    assert np.diff(bags.offsets).tolist() == [2, 1, 1, 1, 1]
-    assert bags.labels.tolist() == [1, 1, 0, 0, 1]
-    several = b"1,2 bag:0 1:1\n1 bag:0 1:2\n2 bag:3 1:3\n2 bag:3 1:4\n"
-    bags = bags_of(read_svmlight(io.BytesIO(several), multilabel=True, bag_label="rows"))
-    assert np.diff(bags.offsets).tolist() == [1, 1, 2]

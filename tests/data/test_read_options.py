@@ -19,11 +19,11 @@ def test_what_is_not_said_is_as_recorded():
 
 def test_what_is_said_counts():
     said = ReadOptions(
-        bag_label="rows", groups="other.txt", labels="other.npy", bags="other", table=TableOptions(encoding="utf-16")
+        bag_label="own", groups="other.txt", labels="other.npy", bags="other", table=TableOptions(encoding="utf-16")
     )
     completed = said.completed(RECORDED.to_json())
     assert (completed.bag_label, completed.groups, completed.labels, completed.bags) == (
-        "rows", "other.txt", "other.npy", "other",
+        "own", "other.txt", "other.npy", "other",
     )  # fmt: skip
     assert (completed.table.encoding, completed.table.decimal) == ("utf-16", ",")
 

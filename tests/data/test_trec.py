@@ -76,7 +76,7 @@ def test_scores_that_float32_does_not_tell_apart():
         ("1 0 a 1_0\n", "q:1: expected an integer grade .*found '1_0'"),
         ("1 0 a 99999999999\n", "q:1: expected an integer grade"),
         ("1 0 a -\n", "q:1: expected an integer grade .*found '-'"),
-        ("1 0 a 1\n2 0 a 1\n1 0 a 0\n", "q:3: document 'a' is judged twice for query '1', first on line 1"),
+        ("1 0 a 1\n2 0 a 1\n1 0 a 0\n", "q:3: document 'a' is judged twice for query '1'"),
         ("", "q: expected at least one judgement, found none"),
         ("# nothing\n", "q: expected at least one judgement, found none"),
         (b"\x28\xb5\x2f\xfd....", "the zstd data are corrupt"),
@@ -95,7 +95,7 @@ def test_bad_qrels(text, message, tmp_path):
         ("1 Q0 a 1 nan t\n", "r:1: expected a finite score, found 'nan'"),
         ("1 Q0 a 1 1e999 t\n", "r:1: expected a finite score, found '1e999'"),
         ("1 Q0 a 1 1_0 t\n", "r:1: expected a finite score, found '1_0'"),
-        ("1 Q0 a 1 1 t\n1 Q0 a 2 2 t\n", "r:2: document 'a' is retrieved twice for query '1', first on line 1"),
+        ("1 Q0 a 1 1 t\n1 Q0 a 2 2 t\n", "r:2: document 'a' is retrieved twice for query '1'"),
         ("\n", "r: expected at least one retrieved document, found none"),
     ],
 )

@@ -129,9 +129,8 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     **_topic("bags",
         bags=_file("Bags of rows without bag:. A .npy file, or an integer a line: one a row. ignore: rows stand for "
             "themselves.", "FILE|ignore"),
-        bag_label=_of(click.Choice(["same", "any", "rows"]), "same",
-            "Label of a bag: that of all its rows; any: the highest of theirs; rows: where its rows have different "
-            "ones each is known by itself, and a bag of its own."),
+        bag_label=_of(click.Choice(["same", "any"]), "same",
+            "Label of a bag: that of all its rows, or the highest of theirs."),
         pool=_of(POOL, None, "Make a row of each bag first: each feature's min, mean or max in the bag, or several "
             "of them, min,mean,max."),
         which=_flag("Behind a bag's score the number of the row that decides it, from 1.", excludes="boxes html"),
