@@ -1,10 +1,10 @@
-"""Rows for several weight vectors at once, of which the best counts: score(x) = max over h of w_h·x + b_h.
+"""Rows with several weight vectors, of which the best counts: score(x) = max over h of w_h·x + b_h.
 
 Each row is a bag of H copies of itself, copy h in block h of a long vector of weights (w_1, b_1, …, w_H, b_H):
 
     instance i·H + h  =  (0, …, 0, x_i, B, 0, …, 0),       its score  =  w_h·x_i + b_h·B
 
-so that whatever trains on bags trains on these. No copy is made: a pass over the instances is one over the rows.
+so that the training of bags serves these rows. No copy is made: a pass over the instances is one over the rows.
 """
 
 from __future__ import annotations
@@ -43,45 +43,37 @@ class ComponentRows:
 
     @property
     def dimension(self) -> int:
-        """H times that of the rows."""
         return self.components * self.rows.dimension
 
     @property
     def features(self) -> int:
-        """Number of weights; the constant features of the blocks are among them."""
+        """Number of weights, the constant features of the blocks included."""
         return self.dimension
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """(n + 1,) int64: row i is the bag of the instances offsets[i] to offsets[i + 1] − 1."""
+        """(n + 1,) int64: row i is the bag of the instances from offsets[i] to offsets[i + 1] − 1."""
         return np.arange(0, len(self) + 1, self.components, dtype=np.int64)
 
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """(n·H,) float64, for w (dimension,) float64; written to ``out`` if given."""
         if out is None:
             out = np.empty(len(self))
         self.rows.scores_of_all(w.reshape(self.components, -1), out.reshape(-1, self.components))
         return out
 
     def combine(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(dimension,) float64, for c (n·H,) float64."""
         return self.rows.combine_all(c.reshape(-1, self.components)).ravel()
 
     def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
-        """Moments (dimension,) of the rows, block by block, the constant feature included. ``groups``: (n·H,) int64,
-        the instances' queries."""
+        """The moments of the rows, block by block, the constant feature included."""
         of_rows = self.rows.moments(None if groups is None else groups[:: self.components])
         constant = np.zeros(self.rows.dimension - self.rows.features)
         mean, variance = (np.tile(np.concatenate([of_row, constant]), self.components) for of_row in of_rows)
         return Moments(mean, variance)
 
     def select(self, which: RowNumbers) -> ComponentRows:
-        """The instances ``which`` (k,) int32 or int64, all H of a row side by side.
-
-        Raises
-        ------
-        ValueError : some of a row's instances without the others
-        """
+        """The instances ``which`` (k,) int32 or int64, all H of a row side by side. Raises ValueError for other
+        ones."""
         of_row = which.reshape(-1, self.components) if which.size % self.components == 0 else which[:, None]
         if not np.array_equal(of_row, of_row[:, :1] // self.components * self.components + np.arange(self.components)):
             raise ValueError(f"expected all {self.components} instances of each row side by side")
@@ -89,8 +81,8 @@ class ComponentRows:
 
 
 def scores_of_weights(rows: RowOperator, w: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n,) float64: the scores of n rows by weights (dimension,), or by the best of the components (H, features + 1)
-    float64, each its weights and last its constant b_h."""
+    """(n,) float64: the scores of the rows by weights (dimension,), or by the best of H components (H, features + 1),
+    whose last entry is the constant b_h."""
     if w.ndim == 1:
         return rows.scores(w)
     W = np.zeros((len(w), rows.dimension))

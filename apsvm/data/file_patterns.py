@@ -1,4 +1,4 @@
-"""Expands a name to files, on one machine and on many."""
+"""Expands a name to files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _PARQUET = b"PAR1"
 
 
 def parts_of(source: str) -> list[str]:
-    """The files that a name stands for, in the order of their names: those that fit a pattern (``part-*.svm``), those
-    of a folder of Parquet files, or else what is called so. Raises OSError."""
+    """The files of a name, in the order of their names: those that fit a pattern (``part-*.svm``), those of a folder of
+    Parquet files, or the name itself. Raises OSError."""
     if source == "-":
         return [source]
     is_pattern = glob.has_magic(source) and not os.path.lexists(source)
@@ -19,7 +19,7 @@ def parts_of(source: str) -> list[str]:
 
 
 def _parquet_files(folder: str) -> list[str]:
-    """The files of a folder that has Parquet files and no others but hidden ones (``_SUCCESS``); else none."""
+    """The files of a folder if all are Parquet files, apart from hidden ones (``_SUCCESS``); else none."""
     if not os.path.isdir(folder):
         return []
     files = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name[0] not in "._"]

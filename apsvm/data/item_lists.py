@@ -1,5 +1,5 @@
-"""Rows as users: a row of a file is the list of a user's items: those of positive value are liked, those of negative
-value disliked. Both are seen, and never suggested. How much a user likes an item is not looked at.
+"""Rows as users: a row is the list of a user's items. Items of positive value are liked, items of negative value
+disliked, and neither is suggested. The size of a value is ignored.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from apsvm._support.types import Matrix
 
 
 def rated_items(X: Matrix) -> sp.csr_array:
-    """The lists of (n, items) X, CSR or dense: CSR of 1 for a like and −1 for a dislike, ascending. No copy of the
-    indices if no value is 0."""
+    """The lists of (n, items) X, CSR or dense, as CSR with sorted indices: 1 for a like and −1 for a dislike. The
+    indices are copied only if a value is 0."""
     rows = sp.csr_array(X)
     if not rows.has_canonical_format:
         rows = rows.copy()
@@ -28,13 +28,13 @@ def rated_items(X: Matrix) -> sp.csr_array:
 
 
 def liked_items(X: Matrix) -> sp.csr_array:
-    """The lists of what is liked alone, as ``rated_items``."""
+    """The lists of liked items, in the form of ``rated_items``."""
     rated = rated_items(X)
     return rated if (rated.data > 0).all() else _only(rated, rated.data > 0)
 
 
 class CutLists(NamedTuple):
-    """Lists cut in two, (n, items) CSR each; the users of whom nothing could be hidden are left out of both."""
+    """Lists cut in two, (n, items) CSR each, without the users of whom no item could be hidden."""
 
     shown: sp.csr_array
     hidden: sp.csr_array
@@ -42,12 +42,12 @@ class CutLists(NamedTuple):
 
 
 def hide(lists: sp.csr_array, share: float, rng: np.random.Generator) -> CutLists:
-    """Hides ``share`` of what each user likes, drawn at random: at least one, and never all, so users of one liked item
+    """Hides ``share`` of each user's liked items, drawn at random: at least one and not all. Users with one liked item
     are left out."""
     liked = lists.data > 0
     users = np.repeat(np.arange(lists.shape[0]), np.diff(lists.indptr))
     likes = np.bincount(users[liked], minlength=lists.shape[0])
-    # Within each user the likes in front, in a random order; the first ones are hidden.
+    # Within each user, likes come first in a random order; the first ones are hidden.
     order = np.lexsort((rng.random(lists.nnz), ~liked, users))
     place = np.arange(lists.nnz) - lists.indptr[users]
     count = np.clip(np.rint(share * likes), 1, np.maximum(likes - 1, 0)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Parts of a data set as one: columns found by their names, rows one behind the other."""
+"""Joins parts of a data set: columns are matched by name, rows stand one behind the other."""
 
 from __future__ import annotations
 
@@ -21,13 +21,8 @@ if TYPE_CHECKING:
 
 
 def in_columns_of(part: Dataset, columns: Columns | None, source: str) -> Dataset:
-    """The part with its features in the order that those of the part ``source`` have; ``columns``: of that, None if it
-    is no table.
-
-    Raises
-    ------
-    DataError : the part has other columns
-    """
+    """The part with its features in the order of ``columns``, those of the part ``source``; None if that is no table.
+    Raises DataError for different columns."""
     own = None if part.table is None else part.table.columns
     if own == columns:
         return part
@@ -60,12 +55,8 @@ def in_columns_of(part: Dataset, columns: Columns | None, source: str) -> Datase
 
 
 def joined(parts: Sequence[Dataset], source: str) -> Dataset:
-    """The rows of all parts, one behind the other, stored as one machine stores them; without keys.
-
-    Raises
-    ------
-    DataError : parts that do not go together, no rows
-    """
+    """The rows of all parts, one behind the other, without keys. Raises DataError for parts that do not fit, or without
+    rows."""
     filled = [part for part in parts if part.X.shape[0]]
     if not filled:
         raise DataError(f"{source}: there are no rows")
@@ -103,7 +94,7 @@ def joined(parts: Sequence[Dataset], source: str) -> Dataset:
 
 
 def _queries(parts: Sequence[Dataset]) -> tuple[AnyArray | None, tuple[str, ...]]:
-    """The query of each row, and the names of the queries, () where they are whole numbers in all parts."""
+    """The query of each row, and the names of the queries; () if they are integers in all parts."""
     groups = [part.groups for part in parts if part.groups is not None]
     if not groups:
         return None, ()
@@ -119,7 +110,7 @@ def _queries(parts: Sequence[Dataset]) -> tuple[AnyArray | None, tuple[str, ...]
 
 
 def _labels(parts: Sequence[Dataset]) -> tuple[AnyArray, AnyArray]:
-    """The labels of all rows one after another, and where those of each row end."""
+    """The labels of all rows, one after the other, and their number up to the end of each row."""
     labels, counts = [], []
     for part in parts:
         sets = part.label_sets
@@ -135,8 +126,8 @@ def _costs(parts: Sequence[Dataset]) -> AnyArray | None:
 
 
 def widened(X: Matrix, width: int, source: str) -> Matrix:
-    """The rows with columns of zeros behind; an array in memory must have them all, while a folder of ``apsvm convert``
-    may come from text without the last features."""
+    """The rows with columns of zeros behind. Raises DataError for an array with fewer columns, unless it is a folder of
+    ``apsvm convert``, whose text may lack the last features."""
     if X.shape[1] == width:
         return X
     if not sp.issparse(X):
@@ -147,7 +138,7 @@ def widened(X: Matrix, width: int, source: str) -> Matrix:
 
 
 def stacked(matrices: Sequence[Matrix], width: int) -> Matrix:
-    """One matrix of all rows: dense where all that have rows are."""
+    """The rows of all matrices: dense if all with rows are dense, else CSR."""
     filled = [matrix for matrix in matrices if matrix.shape[0]]
     if not filled:
         return np.empty((0, width))

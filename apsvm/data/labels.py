@@ -1,8 +1,8 @@
-"""Meaning of labels: which rows are relevant, and how much. A trainer decides it once; the model's header keeps it
+"""Meaning of labels: which rows are relevant, and how much. Training decides it once. The model's header keeps it
 (``apsvm.models.header.Labels``), and evaluation of the model applies it again.
 
-A trainer says what it takes (``Takes``), the user may name the positive label or the lowest relevant one, and the
-labels themselves settle the rest:
+The trainer declares a kind of target (``Takes``), the user may name the positive label or the lowest relevant one, and
+the labels decide the rest:
 
 ====================  ======================================================================================
 two classes           +1 against −1 or 0; one label against all others; labels from a threshold on
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
     from apsvm.data.dataset import Dataset
 
-#: Negative labels listed in a model's header: a regression target split by one value would list every other one.
+#: Most negative labels in a model's header. A regression target split at a value has one for each row.
 MOST_LISTED = 100
-#: Whole grades up to this one have gains that a regression can fit.
+#: Largest whole grade whose gain a regression can fit.
 MOST_GRADE = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelOptions:
-    """Label options of the user: the positive label (a number, or a word of a table), the lowest relevant one, or
+    """Label options of the user: the positive label (a number, or a word of a table), the lowest relevant label, or
     neither."""
 
     positive_label: float | str | None = None
@@ -51,13 +51,13 @@ class Target:
     Attributes
     ----------
     labels : Labels
-        The meaning, as a model's header keeps it.
+        The meaning, for a model's header.
     relevant : ndarray of bool
         (n,) bool.
     grades : ndarray, optional
-        (n,) float64, what the rows are worth; None where there are only relevant rows and others.
+        (n,) float64, the grades of the rows; None if rows are relevant or not.
     classes : EachLabel, optional
-        Where each label is a target in turn; ``relevant`` then says nothing.
+        The targets, one for each label; ``relevant`` has no meaning then.
     """
 
     labels: Labels
@@ -66,7 +66,7 @@ class Target:
     classes: EachLabel | None = None
 
     def of(self, rows: NDArray[np.int64] | None) -> Target:
-        """The target of the rows ``rows`` (m,) int64, in that order; all of them for None."""
+        """The target of the rows ``rows`` (m,) int64, in that order, or of all rows."""
         if rows is None:
             return self
         grades = None if self.grades is None else self.grades[rows]
@@ -74,8 +74,9 @@ class Target:
         return Target(self.labels, self.relevant[rows], grades, classes)
 
     def regressands(self) -> NDArray[np.float64]:
-        """(K, n) float64, what a regression of the labels fits: 1 for a relevant row and 0 for another; a row's gain,
-        2^grade − 1 of whole grades up to ``MOST_GRADE`` and else the grade; of K classes 1 where a row has it."""
+        """(K, n) float64, the values for a regression of the labels: 1 for a relevant row and 0 for others; of grades
+        the gain 2^grade − 1, if they are whole and at most ``MOST_GRADE``, else the grade; of K classes 1 in rows of
+        the class."""
         if self.classes is not None:
             each = [self.classes.target(label).relevant for label in self.classes.labels]
             return np.array(each, dtype=np.float64)
@@ -87,12 +88,12 @@ class Target:
 
     @property
     def judgements(self) -> NDArray[np.bool_] | NDArray[np.float64]:
-        """(n,) what metrics take, together with ``lowest_relevant``."""
+        """(n,) the labels for metrics, together with ``lowest_relevant``."""
         return self.relevant if self.grades is None else self.grades
 
     @property
     def lowest_relevant(self) -> float | None:
-        """The lowest relevant grade of the rows (infinite if none is relevant); None where there are no grades."""
+        """The lowest relevant grade, infinite if no row is relevant; None without grades."""
         if self.grades is None:
             return None
         if self.labels.relevant_from is not None:
@@ -102,7 +103,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EachLabel:
-    """The labels of ``rows`` (m,) int64 of a data set (all for None), each of them a target against all others."""
+    """Targets of the rows ``rows`` (m,) int64 of a data set, or of all rows: each label against all others."""
 
     dataset: Dataset
     rows: NDArray[np.int64] | None = None
@@ -114,13 +115,7 @@ class EachLabel:
         return labels
 
     def target(self, label: float) -> Target:
-        """The rows of one label against all others.
-
-        Raises
-        ------
-        DataError
-            All rows have it, or none.
-        """
+        """The target in which rows with the label are relevant. Raises DataError if all rows have it, or none."""
         relevant = self.dataset.have(label)
         if self.rows is not None:
             relevant = relevant[self.rows]
@@ -136,7 +131,7 @@ def decide(dataset: Dataset, takes: Takes, options: LabelOptions = LabelOptions(
     Raises
     ------
     DataError
-        The labels do not fit; or all rows are relevant, or none is; rows of likes have columns of words.
+        The labels do not fit; all rows are relevant, or none; item lists have columns of words.
     """
     if takes is Takes.NOTHING:
         _refuse_words(dataset)
@@ -155,8 +150,8 @@ def decide(dataset: Dataset, takes: Takes, options: LabelOptions = LabelOptions(
 
 
 def _refuse_words(dataset: Dataset) -> None:
-    """Raises DataError for a table of likes with a column of words: a word is no item that its row likes or not, and a
-    table of pairs would be learned as if each pair were a user."""
+    """Raises DataError for item lists with a column of words. A word is no item, and a table of (user, item) pairs
+    would be read as if each pair were a user."""
     columns = () if dataset.table is None else dataset.table.columns.features
     words = [column.name for column in columns if column.kind is ColumnKind.CATEGORY]
     if words:
@@ -168,7 +163,7 @@ def _refuse_words(dataset: Dataset) -> None:
         )
 
 
-#: Kinds that say nothing of what is relevant in one ranking, or nothing that labels do not say themselves.
+#: Kinds of labels whose meaning in one ranking is not in the header: there is none, or the labels show it.
 _NOT_OF_ONE_RANKING = (LabelKind.BINARY, LabelKind.CLASSES, LabelKind.NONE)
 
 
@@ -179,13 +174,13 @@ def judge(
     *,
     graded_metrics: bool = False,
 ) -> Target:
-    """Interpret the labels of ``dataset`` for metrics. The user's options come first, then the model's ``labels``; by
-    default rows are relevant or not, or graded if all metrics read grades and there are more than two.
+    """Interpret the labels of ``dataset`` for metrics: by the user's options, else by the model's ``labels``. Without
+    both, rows are graded if all metrics read grades and there are more than two, else relevant or not.
 
     Raises
     ------
     DataError
-        The labels do not fit; or all rows are relevant, or none is.
+        The labels do not fit; all rows are relevant, or none.
     """
     several = dataset.label_sets is not None
     if options.relevant_from is not None and not several:
@@ -194,7 +189,7 @@ def judge(
         return recall(dataset, labels)
     if options == LabelOptions() and graded_metrics and not several:
         levels = distinct(dataset.relevance)
-        if levels.size > 2:  # nothing but the count of positives depends on it
+        if levels.size > 2:  # only the number of positives depends on the threshold
             return ordered(dataset.ordered_labels(), relevant_from=float(levels[1]))
     return two_classes(dataset, options)
 
@@ -221,12 +216,12 @@ def two_classes(dataset: Dataset, options: LabelOptions) -> Target:
 
 
 def of_relevance(relevant: NDArray[np.bool_]) -> Target:
-    """Relevant rows (n,) and others, for callers that know already."""
+    """The target with these relevant rows (n,)."""
     return Target(Labels(kind=LabelKind.BINARY, positive=1.0), relevant)
 
 
 def are_grades(dataset: Dataset) -> bool:
-    """True if the labels are grades: rows in queries, with more than two different numbers, none below 0."""
+    """True if the labels are grades: more than two different numbers in rows with queries, none below 0."""
     if dataset.groups is None or dataset.label_sets is not None:
         return False
     labels = dataset.classes()
@@ -235,7 +230,7 @@ def are_grades(dataset: Dataset) -> bool:
 
 
 def graded(grades: NDArray[np.float64]) -> Target:
-    """Labels (n,) as grades. Where they are +1 against −1, or +1 against 0, there are two classes."""
+    """The target of grades (n,). Labels of +1 and −1, or +1 and 0, are two classes."""
     relevant = grades > 0.0
     negative = tuple(distinct(grades, ~relevant).tolist())
     if (grades[relevant] == 1.0).all() and negative in ((), (-1.0,), (0.0,)):
@@ -250,14 +245,14 @@ def ordered(
     relevant_above: float | None = None,
     cuts: NDArray[np.float64] | None = None,
 ) -> Target:
-    """Labels (n,) of which only the order counts.
+    """The target of labels (n,) of which only the order counts.
 
     Parameters
     ----------
     relevant_from, relevant_above : float, optional
-        The lowest relevant label, or the one above which labels are relevant; by default the lowest there is.
+        The lowest relevant label, or the highest that is not relevant; by default the lowest of all.
     cuts : ndarray, optional
-        (k − 1,) ascending: labels become the classes 1, 2 … k that they cut.
+        (k − 1,) ascending: they cut the labels into the classes 1, 2 … k.
     """
     if cuts is not None:
         grades = (np.searchsorted(cuts, grades, side="right") + 1).astype(np.float64)
@@ -277,15 +272,15 @@ def ordered(
 def threshold(
     grades: NDArray[np.float64], *, relevant_from: float | None = None, relevant_above: float = 0.0
 ) -> Target:
-    """Labels (n,) of which those from ``relevant_from`` on, or without it those above ``relevant_above``, are relevant,
-    and the others alike."""
+    """The target in which labels (n,) of at least ``relevant_from`` are relevant, or without it labels above
+    ``relevant_above``."""
     if relevant_from is not None:
         return Target(Labels(kind=LabelKind.THRESHOLD, relevant_from=relevant_from), grades >= relevant_from)
     return Target(Labels(kind=LabelKind.THRESHOLD, relevant_above=relevant_above), grades > relevant_above)
 
 
 def of_numbers(grades: NDArray[np.float64], takes: Takes, *, relevant_from: float | None = None) -> Target:
-    """Interprets numbers (n,) for a trainer without a file: as grades or an order if it takes them; otherwise, or with
+    """Interprets numbers (n,) for a trainer: as grades or an order if it takes them; otherwise, or with
     ``relevant_from``, rows above the threshold (0 by default) are relevant."""
     if takes is Takes.ORDER:
         return ordered(grades, relevant_from=relevant_from)
@@ -295,7 +290,7 @@ def of_numbers(grades: NDArray[np.float64], takes: Takes, *, relevant_from: floa
 
 
 def of_two(values: AnyArray, classes: AnyArray) -> Target:
-    """Values (n,) of any type, each one of the two ``classes`` (2,), the negative and the positive one."""
+    """The target of values (n,) of any type. ``classes`` (2,) are the negative and the positive value."""
     relevant: NDArray[np.bool_] = values == classes[1]
     names = classes.tolist()
     if not all(isinstance(name, bool | int | float) for name in names):
@@ -321,13 +316,8 @@ def again(grades: NDArray[np.float64], labels: Labels) -> Target:
 
 
 def recall(dataset: Dataset, labels: Labels) -> Target:
-    """Interpret the labels of ``dataset`` as the training of the model with ``labels`` did.
-
-    Raises
-    ------
-    DataError
-        The labels do not fit; or all rows are relevant, or none is.
-    """
+    """Interpret the labels of ``dataset`` as the training of the model with ``labels`` did. Raises DataError as
+    ``decide``."""
     if labels.kind in (LabelKind.NONE, LabelKind.CLASSES):
         return decide(dataset, Takes.NOTHING if labels.kind is LabelKind.NONE else Takes.CLASSES)
     if labels.kind is LabelKind.GRADES:

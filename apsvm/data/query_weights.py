@@ -1,4 +1,4 @@
-"""Weights of queries in the risk: a text file with lines ``qid weight``."""
+"""Reads the weights of queries in the risk from a text file with lines ``qid weight``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from apsvm.data.dataset import DataError, Dataset
 
 
 def read_query_weights(path: str) -> dict[str, float]:
-    """The weight ≥ 0 of each qid named; empty lines and what follows a # are skipped.
+    """The weight ≥ 0 of each qid. Empty lines and comments after # are skipped.
 
     Raises
     ------
     OSError : the file cannot be read
-    DataError : a line that is not a qid and a weight, a qid named twice, or no weight above 0
+    DataError : a line that is not a qid and a weight, a qid twice, or no weight above 0
     """
     weights: dict[str, float] = {}
     with open(path, encoding="utf-8-sig", errors="backslashreplace") as stream:
@@ -40,8 +40,8 @@ def read_query_weights(path: str) -> dict[str, float]:
 
 
 def weights_of_queries(path: str, dataset: Dataset) -> tuple[dict[int, float], list[str]]:
-    """The weights by ``dataset.groups``, and the qids that no row has. Raises as ``read_query_weights``, and DataError
-    where no row has one of them."""
+    """The weights by ``dataset.groups``, and the qids without rows. Raises as ``read_query_weights``, and DataError if
+    no row has one of the qids."""
     assert dataset.groups is not None
     weights = read_query_weights(path)
     queries = np.unique(dataset.groups).tolist()

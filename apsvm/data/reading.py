@@ -1,5 +1,5 @@
-"""Reading a data set from whatever holds it, told by content and never by name: svmlight text, plain or compressed;
-a table with named columns; a data folder; a saved matrix."""
+"""Reads a data set from svmlight text, a table with named columns, a data folder or a saved matrix. The content decides
+the format, not the name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from apsvm.models.columns import ForModel
 
 
-#: Of the parser's message on an index 0 where features count from 1.
+#: Part of the parser's message on an index 0 where features count from 1.
 _COUNTS_FROM_0 = "(zero_based=True)"
 
 
@@ -42,19 +42,19 @@ def read_data(
     dense: bool = False,
     **changes: Any,
 ) -> Dataset:
-    """Read a svmlight file, a table (CSV, Parquet, Arrow), a folder of ``apsvm convert``, or a .npz or .npy matrix; or
-    several, which ``source`` names by a pattern or a folder of Parquet files (``parts_of``), one behind the other.
+    """Read a svmlight file, a table (CSV, Parquet, Arrow), a folder of ``apsvm convert``, or a .npz or .npy matrix. A
+    pattern, or a folder of Parquet files, names several files (``parts_of``), which are read one behind the other.
 
     Parameters
     ----------
-    options : how to read it. What is stored as float32 stays so; a folder and a .npy matrix of labels have rows of
-        several labels anyway. Where ``zero_based`` is None a folder and a matrix know where features count from, and
+    options : options of the reading. Values stored as float32 stay float32; a folder and a .npy matrix of labels may
+        have rows of several labels anyway. If ``zero_based`` is None, a folder and a matrix know the first index, and
         text with an index 0 counts from 0, if it can be read again.
-    n_features : features of the model; every value stored beyond them counts as unknown, in a dense matrix whole
-        columns. A dense matrix of fewer columns becomes a csr_array, whose values are still the mapped ones.
-    ignore_unknown : drop and count unknown values, which are else refused
+    n_features : number of features of the model. Values beyond it are unknown, in a dense matrix whole columns. A
+        dense matrix with fewer columns becomes a csr_array of the mapped values.
+    ignore_unknown : drop and count unknown values, which are refused otherwise
     unlabelled : accept rows without labels
-    model : the features of the model that the rows are for; only tables have names to find them by
+    model : the features of the model, found by name in a table
     dense : see ``read_svmlight``
     changes : fields of ``options`` with other values
 
@@ -65,7 +65,7 @@ def read_data(
     options = replace(options or ReadOptions(), **changes)
     if options.ignores_bags:
         options = replace(options, bag_label="own")
-    elif unlabelled and options.bag_label == "same":  # labels that nobody looks at need not agree
+    elif unlabelled and options.bag_label == "same":  # unused labels need not agree
         options = replace(options, bag_label="any")
     reading = _Reading(os.fspath(source), options, n_features, ignore_unknown, unlabelled, model, dense)
     return replace(reading.data(), ignores_bags=options.ignores_bags)
@@ -105,12 +105,12 @@ class _Reading:
             return replace(self._tables(list(kinds.items())), source=self.source)
         from apsvm.data.joining import joined
 
-        # As sparse rows: of text each part is as wide as its highest feature.
+        # Sparse rows, since each part of text is as wide as its highest feature.
         return joined([replace(self, source=part, dense=False).data() for part in kinds], self.source)
 
     def _check(self, kind: Kind) -> None:
-        """Raises DataError for files of labels or groups where there is no matrix, and for what is said of a table, or
-        wanted of one, where there is none."""
+        """Raises DataError for files of labels or groups of data with their own, and for options and models that need a
+        table where there is none."""
         options, model, name = self.options, self.model, "<stdin>" if self.source == "-" else self.source
         if options.labels is not None and kind is not Kind.MATRIX:
             raise DataError(f"{name}: it has labels of its own; --labels (labels=) is for .npz and .npy matrices")
@@ -131,12 +131,12 @@ class _Reading:
             )
 
     def _stored(self, kind: Kind) -> Dataset:
-        """The rows of a folder, as the model has its features where they have names, or those of a matrix."""
+        """The rows of a folder, with the model's named features, or of a matrix."""
         options, model = self.options, self.model
         if kind is Kind.MATRIX:
             data = read_matrix(self.source, options.labels, options.groups, unlabelled=self.unlabelled)
         else:
-            from apsvm.data.folder import open_folder  # text has no use for it
+            from apsvm.data.folder import open_folder
 
             data = open_folder(self.source, check=options.check)
             if data.table is not None and model is not None and model.names is not None:
@@ -169,14 +169,14 @@ class _Reading:
         return replace(data, groups=read_groups(options.groups, len(data), data.source))
 
     def _tables(self, sources: Sequence[tuple[str | os.PathLike[str] | BinaryIO, Kind]]) -> Dataset:
-        from apsvm.data.tables.reading import read_tables  # svmlight text does not need it
+        from apsvm.data.tables.reading import read_tables  # imports slow modules
 
         data = read_tables(sources, self.options, model=self.model, unlabelled=self.unlabelled)
         return data if self.model is not None else self._with_width(data)
 
     def _with_width(self, data: Dataset) -> Dataset:
-        """The rows as a model of ``n_features`` sees them. Raises DataError if it does not know all of theirs, or if
-        they are more than ``max_features``."""
+        """The rows with ``n_features`` columns. Raises DataError for features unknown to the model, or beyond
+        ``max_features``."""
         X, n_features, most = data.X, self.n_features, self.options.max_features
         n, width = X.shape
         if most is not None and width > most:
@@ -200,7 +200,7 @@ class _Reading:
 
 
 def in_bags(data: Dataset, path: str | os.PathLike[str] | None, rule: str) -> Dataset:
-    """The data set with the bags of the file ``path``, or with its own, held to the rule. Raises DataError, OSError."""
+    """The data set with the bags of the file ``path``, or with its own, by the rule. Raises DataError, OSError."""
     if path is None:
         return with_bags(data, data.bags, rule)
     if data.bags is not None:
@@ -209,12 +209,8 @@ def in_bags(data: Dataset, path: str | os.PathLike[str] | None, rule: str) -> Da
 
 
 def _as_the_model_has_it(data: Dataset, model: ForModel) -> Dataset:
-    """The rows of a table's folder with the features of a model in its order, and labels as it counts them.
-
-    Raises
-    ------
-    DataError : a feature is lacking, or a label that the model knows nothing of is there
-    """
+    """The rows of a table's folder with the features of a model in its order, and with its numbers of labels. Raises
+    DataError for a missing feature or an unknown label."""
     assert data.table is not None
     assert model.names is not None
     table = data.table
@@ -242,12 +238,12 @@ def _as_the_model_has_it(data: Dataset, model: ForModel) -> Dataset:
 
 
 def is_text(source: str | os.PathLike[str]) -> bool:
-    """True if ``read_data`` would read the file as svmlight text, and it can be read again. Raises OSError."""
+    """True if the source is a file of svmlight text. Raises OSError."""
     return os.path.isfile(source) and recognised(source)[0] is Kind.SVMLIGHT
 
 
 def _feature(data: Dataset, column: int) -> int:
-    """Number of the column in the file."""
+    """The number of a column in the file."""
     return column + (not data.zero_based)
 
 
@@ -263,7 +259,7 @@ def _narrowed(X: Matrix, n_features: int) -> Matrix:
 
 
 def _rounded(data: Dataset, dtype: DTypeLike) -> Dataset:
-    """The rows in float32, if that is requested; else as they are. Raises DataError where a value overflows."""
+    """The rows, in float32 if the dtype is float32. Raises DataError if a value overflows."""
     if np.dtype(dtype) != np.float32 or data.X.dtype == np.float32:
         return data
     with np.errstate(over="ignore", under="ignore"):

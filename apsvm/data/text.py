@@ -51,7 +51,7 @@ COMPRESSED = (*_DECODERS, _ZSTD, _ZIP)
 
 
 def read_text(source: str | os.PathLike[str]) -> tuple[str, bytes]:
-    """The name for messages and the whole text, decompressed, of a path or "-". Raises DataError, OSError."""
+    """The name in messages, and the whole text, decompressed, of a path or "-". Raises DataError, OSError."""
     with text_blocks(source) as (name, blocks):
         return name, b"".join(blocks)
 
@@ -60,8 +60,8 @@ def read_text(source: str | os.PathLike[str]) -> tuple[str, bytes]:
 def text_blocks(
     source: str | os.PathLike[str] | BinaryIO, see: Callable[[bytes], object] = len
 ) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """The name for messages, and the text in blocks, decompressed, without the byte-order mark of UTF-8 that it may
-    begin with; the bytes as they are stored are shown to ``see``. Raises DataError, OSError."""
+    """The name in messages, and the text in blocks, decompressed and without a byte order mark of UTF-8. ``see``
+    receives the stored bytes. Raises DataError, OSError."""
     name, opened = opened_binary(source)
     with opened as stream:
         yield name, _without_mark(decompressed(blocks_of(stream, _BLOCK, see), _BLOCK, name))
@@ -78,7 +78,7 @@ def _without_mark(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class BlockStream(io.RawIOBase):
-    """Blocks of bytes, such as the rest of a pipe, as a stream that can be read once."""
+    """Blocks of bytes as a stream that can be read once."""
 
     def __init__(self, blocks: Iterator[bytes], name: str) -> None:
         self._blocks, self.name = blocks, name
@@ -100,7 +100,7 @@ class BlockStream(io.RawIOBase):
 
 
 def opened_binary(source: str | os.PathLike[str] | BinaryIO) -> tuple[str, BinaryIO | nullcontext[BinaryIO]]:
-    """The name for messages, and a context that gives the stream and closes it if it is ours. Raises OSError."""
+    """The name in messages, and a context with the stream, which it closes if it opened it. Raises OSError."""
     if source == "-":
         return "<stdin>", nullcontext(standard_input())
     if isinstance(source, str | os.PathLike):
@@ -110,7 +110,7 @@ def opened_binary(source: str | os.PathLike[str] | BinaryIO) -> tuple[str, Binar
 
 
 def blocks_of(stream: BinaryIO, size: int, see: Callable[[bytes], object]) -> Iterator[bytes]:
-    """The bytes of the stream up to its end in blocks of at most `size`, each shown to `see`."""
+    """The bytes of the stream in blocks of at most `size`. ``see`` receives each."""
     while True:
         block = stream.read(size)
         if not isinstance(block, bytes):
@@ -122,16 +122,16 @@ def blocks_of(stream: BinaryIO, size: int, see: Callable[[bytes], object]) -> It
 
 
 def decompressed(blocks: Iterator[bytes], size: int, name: str) -> Iterator[bytes]:
-    """The text in the blocks, whether compressed or not, in blocks of at most about `size`. Raises DataError."""
+    """The text in the blocks, decompressed if necessary, in blocks of about `size`. Raises DataError."""
     head = b""
-    for block in blocks:  # a pipe may give fewer bytes at a time than the magic has
+    for block in blocks:  # a pipe may give fewer bytes than the magic has
         head += block
         if len(head) >= _LONGEST_MAGIC:
             break
     if head.startswith((_ZIP, _ZSTD)):
         packed = io.BytesIO(head + b"".join(blocks))
         return _of_zip(packed, size, name) if head.startswith(_ZIP) else _of_zstd(packed, size, name)
-    blocks = itertools.chain(iter((head,)), blocks)  # an iterator lets go of the block, a tuple would keep it
+    blocks = itertools.chain(iter((head,)), blocks)  # a tuple would keep the block in memory
     for magic, (compression, decoder) in _DECODERS.items():
         if head.startswith(magic):
             return _unpacked(blocks, compression, decoder, size, name)
@@ -139,7 +139,7 @@ def decompressed(blocks: Iterator[bytes], size: int, name: str) -> Iterator[byte
 
 
 def _of_zip(packed: io.BytesIO, size: int, name: str) -> Iterator[bytes]:
-    """The text of the only file of an archive. Raises DataError."""
+    """The text of the only file in a zip archive. Raises DataError."""
     try:
         with zipfile.ZipFile(packed) as archive:
             files = [file for file in archive.namelist() if not (file.endswith("/") or file.startswith(_OF_MACOS))]
