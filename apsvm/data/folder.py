@@ -2,14 +2,14 @@
 
     header.json                              shape, source, columns of a table, SHA-256 of each file
     relevance.npy                            (n,) float64
-    groups.npy, costs.npy, bags.npy          (n,) int64, float64, int64, where the rows have qid, cost, bag
+    groups.npy, costs.npy, bags.npy          (n,) int64, float64, int64, if the rows have qid, cost, bag
     classes.npy, label_indptr.npy, label_indices.npy
-                                             (k,) float64, (n + 1,) int64 and (m,) int32, where rows have several labels
+                                             (k,) float64, (n + 1,) int64 and (m,) int32, if rows have several labels
     indptr.npy, indices.npy, values.npy      sparse rows: (n + 1,) and (nnz,) int32 | int64, (nnz,) float32 | float64
     X.npy                                    dense rows: (n, d) float32 | float64, C order
 
-The row kernels trust their input, so every opening checks what could lead them outside an array: types and shapes, row
-pointers that rise from 0 to nnz, indices below d, labels and costs. By default it also checks the SHA-256 of each file.
+The row kernels trust their input. Opening a folder therefore checks types and shapes, row pointers that rise from 0 to
+nnz, indices below d, labels and costs, and by default the SHA-256 of each file.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ __all__ = ["check_replaceable", "is_data_folder", "open_folder", "write_folder"]
 HEADER = "header.json"
 FORMAT = "apsvm data"
 VERSION = 2
-#: From this share of stored entries on, rows are written dense: they are then smaller, and faster to multiply.
+#: Rows are written dense from this share of stored entries: they are smaller then, and faster to multiply.
 DENSE_FROM = 0.6
-#: Dense items written at a time, so that this does not take memory of the size of the data.
+#: Dense items written at a time: the matrix need not fit in memory.
 BLOCK = 1 << 22
 _LONGEST_HEADER = 1 << 28
 _SPARSE = {"indptr.npy", "indices.npy", "values.npy"}
@@ -64,7 +64,7 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Source:
-    """The file that a folder was made from: its name without folders, and its SHA-256, hexadecimal."""
+    """The file that a folder was made from: its base name, and its SHA-256 in hexadecimal."""
 
     name: str
     sha256: str
@@ -80,7 +80,7 @@ class _Header:
     zero_based : True if the source counts features from 0
     files : file name → SHA-256, hexadecimal
     columns : the columns of a table
-    queries, bags : the names of the queries and bags, where they are words
+    queries, bags : the names of the queries and bags, if they are words
     """
 
     format: str
@@ -108,20 +108,19 @@ def is_data_folder(path: str | os.PathLike[str]) -> bool:
 
 
 def open_folder(path: str | os.PathLike[str], *, check: bool = True) -> Dataset:
-    """The data set in a folder written by ``write_folder``: X is a csr_array or a dense (n, d) array, mapped read-only.
-
-    The fingerprint is that of the file the folder was made from.
+    """The data set in a folder of ``write_folder``: X is a csr_array or a dense (n, d) array, mapped read-only. The
+    fingerprint is that of the file that the folder was made from.
 
     Parameters
     ----------
     check : bool
-        Read every byte and check each file's SHA-256. Without it only what protects the kernels is checked,
-        which takes a pass over labels and indices.
+        Check the SHA-256 of each file, which reads every byte. The other checks take a pass over labels and
+        indices.
 
     Raises
     ------
     DataError
-        It is no such folder, or it is damaged; the message names the file.
+        It is no data folder, or damaged; the message names the file.
     OSError
         It cannot be read.
     """
@@ -202,7 +201,7 @@ def _header_bytes(folder: Path) -> bytes:
 
 
 def _read_header(folder: Path) -> _Header:
-    """The header, checked in itself. Raises DataError, OSError."""
+    """The header, without a look at the other files. Raises DataError, OSError."""
     place = folder / HEADER
     try:
         content = _header_bytes(folder)
@@ -239,14 +238,14 @@ def _read_header(folder: Path) -> _Header:
 
 
 def _mapped(path: Path, dtypes: tuple[type, ...], dimensions: int) -> AnyArray:
-    """The array of a .npy file, read-only. Raises DataError if it is not such an array, OSError."""
+    """The array of a .npy file, mapped read-only. Raises DataError for another type or shape, OSError."""
     try:
         array: AnyArray = npy.open_memmap(path, mode="r")
     except FileNotFoundError:
         raise DataError(f"{path}: missing: the folder is damaged") from None
     except OSError:
         raise
-    except Exception as error:  # numpy promises no set of them for a damaged header
+    except Exception as error:  # numpy raises any exception for a damaged header
         raise DataError(f"{path}: damaged: not a .npy file that is read here ({error})") from None
     dtype, is_ordered = array.dtype, array.flags.c_contiguous
     if dtype not in dtypes or not dtype.isnative or array.ndim != dimensions or not is_ordered:
@@ -266,7 +265,7 @@ def _check_digest(path: Path, digest: str) -> None:
 
 
 def _all_below(indices: AnyArray, limit: int) -> bool:
-    """True if 0 <= index < limit for all indices. One pass: as unsigned, a negative number is huge."""
+    """True if 0 <= index < limit for all indices. As unsigned, negative numbers are huge: one pass is enough."""
     return indices.size == 0 or int(indices.view(f"u{indices.itemsize}").max()) < limit
 
 
@@ -274,16 +273,13 @@ def _all_below(indices: AnyArray, limit: int) -> bool:
 
 
 def write_folder(data: Dataset, path: str | os.PathLike[str], *, dense: bool | None = None) -> None:
-    """Writes the folder whole or not at all: beside its place, synced, then renamed.
-
-    A data folder that stands there is replaced; anything else is refused. A link to a data folder is replaced,
-    not followed.
+    """Write the folder whole or not at all: beside its place, synced, then renamed. A data folder, or a link to one, is
+    replaced; anything else is refused.
 
     Parameters
     ----------
     dense : bool, optional
-        True to write dense rows; by default True if at least ``DENSE_FROM`` of the entries are
-        stored.
+        True to write dense rows; by default True if at least ``DENSE_FROM`` of the entries are stored.
 
     Raises
     ------
@@ -324,17 +320,15 @@ def write_folder(data: Dataset, path: str | os.PathLike[str], *, dense: bool | N
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
-    """Raises the OSError that ``write_folder`` would raise for this place, before the work is done that it would lose.
-
-    Only a data folder without anything else in it is ever replaced.
-    """
+    """Raises the OSError of ``write_folder`` for this place, before the work. Only a data folder with no other file in
+    it is replaced."""
     if os.path.lexists(path) and not is_data_folder(path):
         raise FileExistsError(errno.EEXIST, "It exists and is no data folder", os.fspath(path))
     check_folder(path)
 
 
 def _write_arrays(folder: Path, data: Dataset, X: Matrix, dense: bool) -> dict[str, str]:
-    """Writes every array; file name → SHA-256."""
+    """Writes every array. Returns file name → SHA-256."""
     vectors: dict[str, AnyArray | None] = {
         "relevance.npy": data.relevance,
         "groups.npy": data.groups,
@@ -374,8 +368,8 @@ def _sync(stream: BinaryIO) -> None:
 
 
 def _give_place(temporary: Path, target: Path) -> None:
-    """Gives the temporary folder the target's name. What has that name steps aside, and is removed once it is replaced:
-    for a moment neither has it, but both are whole."""
+    """Renames the temporary folder to the target. A folder of that name is renamed first and removed afterwards: for a
+    moment the name is free, but both folders are whole."""
     old = None
     if os.path.lexists(target):
         old = Path(temporary_beside(target))

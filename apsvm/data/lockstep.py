@@ -1,12 +1,11 @@
-"""Several trainings on the same matrix, in lock-step: their passes over it are done together.
+"""Several trainings on one matrix in lock-step: they share their passes over it.
 
-A training is a thread, which asks for a pass and waits; when every one still at work has asked, one walk through the
-matrix serves them all: what each of them wants of a stretch of rows is computed while that is in the cache. Memory is
-read once instead of once a training. A training in another phase asks for another kind of pass, or a shorter one, and
-is served in the same walk; one that has ended is waited for no longer.
+A training is a thread, which requests a pass and waits. Once every thread at work has a request, one walk through the
+matrix serves all: the requests for a block of rows are computed while the block is in the cache. Memory is read once
+instead of once a training. Requests of a walk may be of either kind, and for any rows. A training that has ended is not
+waited for.
 
-Each pass adds up in the order in which it would by itself, so that every number is, to the last bit, the one computed
-alone, whichever other passes are in the walk.
+Each pass adds up in its own order. Every number is therefore the same to the last bit, whichever passes are in a walk.
 """
 
 from __future__ import annotations
@@ -28,24 +27,24 @@ from apsvm._support.machine import largest_cache, memory
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
-#: Bytes of a matrix below which it stays in the cache anyhow, and a pass costs less than waiting for others: where a
-#: host of 260 MB of cache was shared, passes over 20 MB were a tenth faster apart, and over 120 MB half as fast.
+#: Bytes of the smallest matrix that is shared. A smaller one stays in the cache, and waiting costs more than a pass: on
+#: a shared host with 260 MB of cache, separate passes over 20 MB were a tenth faster, over 120 MB half as fast.
 WORTH_SHARING: int = max(4 << 20, largest_cache() // 8)
-#: Trainings in lock-step, at most.
+#: Most trainings in lock-step.
 MOST_MEMBERS = 32
-#: Numbers that a training keeps of each row, and the share of the machine's memory that those of all may take.
+#: Numbers that a training keeps for each row, and the share of the machine's memory for those of all trainings.
 NUMBERS_A_ROW, SHARE_OF_MEMBERS = 16, 0.125
 
 
 class Pass(NamedTuple):
-    """A pass over the rows of X: scores, or combinations.
+    """A pass over the rows of X: scores or combinations.
 
     Attributes
     ----------
     matrix : X (n, d), a ``CsrMatrix`` or a C-ordered array
-    rows : (m,) which of its rows, None: all
-    vectors : weights W (k, d), or combined rows' factors C (m, k)
-    out : scores (m, k), or combinations (k, d), to be written
+    rows : (m,) numbers of the rows; None: all
+    vectors : weights W (k, d), or factors C (m, k) of the rows
+    out : the array for scores (m, k) or combinations (k, d)
     is_scores : True for scores
     """
 
@@ -69,13 +68,13 @@ class Pass(NamedTuple):
             dense(self.matrix, *self.arrays, threads)
 
 
-#: Does a pass with so many threads: ``Pass.do``, or a member of a ``Lockstep``.
+#: Runs a pass with a number of threads: ``Pass.do``, or a member of a ``Lockstep``.
 RowKernels: TypeAlias = Callable[[Pass, int], None]
 
 
 def members_at_once(n_bytes: int, n_rows: int, trainings: int, threads: int) -> int:
-    """Number of single-threaded ``trainings`` that run in lock-step over a matrix of this size. It is 1 if sharing
-    does not pay: the matrix is small, or every training has its own thread."""
+    """Number of single-threaded ``trainings`` in lock-step over a matrix of this size: 1 if the matrix is small or
+    there is a thread for each training."""
     if n_bytes < WORTH_SHARING or trainings < 2 * threads:
         return 1
     fit = int(SHARE_OF_MEMBERS * memory() / (8 * NUMBERS_A_ROW * max(1, n_rows)))
@@ -83,26 +82,26 @@ def members_at_once(n_bytes: int, n_rows: int, trainings: int, threads: int) -> 
 
 
 def rows_worth_sharing(n_bytes: int, n_rows: int) -> int:
-    """Number of rows below which a pass is not worth sharing, for a matrix of this size."""
+    """Fewest rows of a pass that is worth sharing, for a matrix of this size."""
     return WORTH_SHARING * n_rows // max(1, n_bytes)
 
 
 class Lockstep:
-    """Threads in lock-step: at most ``at_once`` compute at a time, and as many run a walk. A pass over fewer rows than
-    ``fewest_rows`` runs alone and at once."""
+    """Threads in lock-step: at most ``at_once`` compute at a time, and as many run a walk. A pass over fewer than
+    ``fewest_rows`` rows runs alone, at once."""
 
     def __init__(self, at_once: int, fewest_rows: int = 0) -> None:
         self._at_once = at_once
         self.fewest_rows = fewest_rows
         self._lock = threading.Lock()
-        self._ready: deque[_LockstepMember] = deque()  # they go on as soon as fewer are at work
+        self._ready: deque[_LockstepMember] = deque()  # waiting for their turn
         self._requests: list[_LockstepMember] = []
         self._at_work = 0
 
     @contextmanager
     def joined(self) -> Iterator[RowKernels]:
-        """The work of a thread, once it is its turn; what it gets are the kernels for its rows (``Rows.with_kernels``),
-        and for no other thread's."""
+        """A context for the work of a thread, entered at its turn. It yields the kernels for the rows of this thread
+        alone (``Rows.with_kernels``)."""
         member = _LockstepMember(self)
         with self._lock:
             self._ready.append(member)
@@ -119,7 +118,7 @@ class Lockstep:
             self._do(walk)
 
     def wait_for_pass(self, member: _LockstepMember) -> None:
-        """Returns when what ``member`` asks for is done, or has failed, and it is its turn."""
+        """Returns when the request of ``member`` is done, or has failed, and it is its turn."""
         began = time.perf_counter_ns()
         with self._lock:
             self._at_work -= 1
@@ -130,8 +129,8 @@ class Lockstep:
         add_waiting(time.perf_counter_ns() - began - member.share_ns)
 
     def _next(self) -> Sequence[_LockstepMember]:
-        """Releases the members that may go on. If none can: those whose passes the caller is to do. Under the
-        lock."""
+        """Releases the members whose turn it is. If there is none, returns the members whose passes the caller is to
+        run. Call it under the lock."""
         while self._ready and self._at_work < self._at_once:
             self._at_work += 1
             self._ready.popleft().turn.release()
@@ -139,7 +138,7 @@ class Lockstep:
             return ()
         walk, self._requests = self._requests, []
         if walk:
-            self._at_work = self._at_once  # meanwhile no other begins
+            self._at_work = self._at_once  # no other member begins meanwhile
         return walk
 
     def _do(self, walk: Sequence[_LockstepMember]) -> None:
@@ -153,7 +152,7 @@ class Lockstep:
             try:
                 _walk([member.request for member in members], self._at_once)
             except Exception:
-                for member in members:  # the others have nothing to do with it
+                for member in members:  # only one of them may have failed
                     member.error = _error_of(member.request, self._at_once)
             share = (time.perf_counter_ns() - began) // len(members)
             for member in members:
@@ -165,7 +164,7 @@ class Lockstep:
 
 
 def _walk(passes: Sequence[Pass], threads: int) -> None:
-    """Runs several passes over one matrix in one walk."""
+    """Runs passes over one matrix in one walk."""
     if len(passes) == 1:
         passes[0].do(threads)
         return
@@ -179,7 +178,7 @@ def _walk(passes: Sequence[Pass], threads: int) -> None:
 
 
 def _error_of(one: Pass, threads: int) -> Exception | None:
-    """Does a pass by itself; what it fails with."""
+    """Runs a pass alone. Returns its exception, if any."""
     try:
         one.do(threads)
     except Exception as error:
@@ -188,11 +187,11 @@ def _error_of(one: Pass, threads: int) -> Exception | None:
 
 
 class _LockstepMember:
-    """A thread's place in a lock-step: it asks for its passes (``RowKernels``).
+    """A thread's place in a lock-step, which requests its passes (``RowKernels``).
 
-    turn : released when it may go on
-    asked : the last pass it has asked for; error : what that has failed with; share_ns : of the time it took
-    has_left : its passes are its own affair again
+    turn : released when the thread may go on
+    request : the last pass requested; error : its exception; share_ns : its share of the time of the walk
+    has_left : True once its passes run alone again
     """
 
     request: Pass
@@ -205,7 +204,7 @@ class _LockstepMember:
         self.turn = threading.Semaphore(0)
 
     def __call__(self, request: Pass, threads: int) -> None:
-        """A pass for several vectors is shared as it is."""
+        """Runs a pass in the next walk, or alone if it is short or has several vectors."""
         rows, vectors = request.out.shape if request.is_scores else request.vectors.shape
         if self.has_left or vectors > 1 or rows < self._lockstep.fewest_rows:
             request.do(threads)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NPY_MAGIC = b"\x93NUMPY"
 NPZ_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 
-_BLOCK = 1 << 22  # values looked at at a time
+_BLOCK = 1 << 22  # values in a block
 
 
 def read_matrix(
@@ -43,7 +43,7 @@ def read_matrix(
     labels : a .npy file (n,), or text with a number a line. For rows of several labels or none: a .npy file (n, k) of
         0 and 1, −1 and 1, or bool, whose columns are the labels 0 .. k − 1
     groups : see ``read_groups``
-    unlabelled : accept a matrix without labels; they read as 0
+    unlabelled : accept a matrix without labels; they are 0
 
     Raises
     ------
@@ -96,7 +96,7 @@ def _sparse(name: str) -> sp.csr_array:
         matrix = sp.load_npz(stream)
         layout = matrix.format
         if layout in ("csr", "csc"):
-            matrix.check_format(full_check=True)  # what converts them trusts the indices
+            matrix.check_format(full_check=True)  # conversion trusts the indices
     if layout not in ("csr", "csc", "coo"):
         raise DataError(f"{name}: expected a matrix of format csr, csc or coo, found {layout}")
     if matrix.ndim != 2:
@@ -114,7 +114,7 @@ def _sparse(name: str) -> sp.csr_array:
 
 
 def _real(array: AnyArray, name: str) -> AnyArray:
-    """In native float32 or float64. Raises DataError if the numbers are not real ones."""
+    """The array in native float32 or float64. Raises DataError for other than real numbers."""
     if array.dtype.kind not in "fiub":
         raise DataError(f"{name}: expected real numbers, found the type {array.dtype}")
     return array.astype(np.float32 if array.dtype.newbyteorder("=") == np.float32 else np.float64, copy=False)
@@ -130,14 +130,14 @@ def _labels(name: str, n: int, data: str) -> tuple[NDArray[np.float64], LabelSet
     """``relevance`` and ``label_sets``. Raises DataError, OSError."""
     if _starts_with(name, NPY_MAGIC):
         array = _load_npy(name, map_it=True)
-        # A vector saved as one column is a mistake, and no matrix of one label.
+        # One column is a vector saved by mistake, no matrix of one label.
         if array.ndim == 2 and array.shape[1] != 1:
             return np.zeros(n), _label_matrix(array, name, n, data)
     return _one_a_row(name, np.dtype(np.float64), n, data), None
 
 
 def _one_a_row(name: str, dtype: np.dtype[np.generic], n: int, data: str) -> AnyArray:
-    """``_numbers``, n of them. Raises DataError, OSError."""
+    """``_numbers``, one for each of the n rows of ``data``. Raises DataError, OSError."""
     vector = _numbers(name, dtype)
     if vector.size != n:
         raise DataError(f"{name}: expected {n} numbers, one for each row of {data}, found {vector.size}")
@@ -145,7 +145,7 @@ def _one_a_row(name: str, dtype: np.dtype[np.generic], n: int, data: str) -> Any
 
 
 def _label_matrix(array: AnyArray, name: str, n: int, data: str) -> LabelSets:
-    """The labels in an indicator matrix. Raises DataError."""
+    """The labels of an indicator matrix. Raises DataError."""
     if array.dtype.kind not in "fiub":
         raise DataError(f"{name}: expected a matrix of labels, of 0 and 1, found the type {array.dtype}")
     if array.shape[0] != n:
@@ -166,9 +166,8 @@ def _label_matrix(array: AnyArray, name: str, n: int, data: str) -> LabelSets:
 
 
 def read_groups(path: str | os.PathLike[str] | Sequence[str], n: int, data: str) -> NDArray[np.int64]:
-    """(n,) group of each row of ``data``, from one or more files that are joined: .npy files, or text with an integer
-    per line. They hold n integers, one per row, or the sizes of the groups in the order of the rows, as LightGBM and
-    XGBoost write them.
+    """(n,) the group of each row of ``data``, from one or more files: .npy files, or text with an integer a line. They
+    hold an integer for each row, or the sizes of the groups in the order of the rows, as LightGBM and XGBoost do.
 
     Raises
     ------
@@ -194,13 +193,13 @@ def read_bags(path: str | os.PathLike[str], n: int, data: str) -> NDArray[np.int
 
 
 def read_scores(path: str) -> NDArray[np.float64]:
-    """(n,) float64 of a .npy file, or of text with a finite number a line; "-" is standard input. Raises DataError,
+    """(n,) float64 from a .npy file, or text with a finite number a line; "-" is standard input. Raises DataError,
     OSError."""
     return _numbers(path, np.dtype(np.float64))
 
 
 def _numbers(name: str, dtype: np.dtype[np.generic]) -> AnyArray:
-    """The numbers of a .npy file, or of text with one a line: finite float64, or int64. Raises DataError, OSError."""
+    """The numbers of a .npy file, or of text with one a line: finite float64 or int64. Raises DataError, OSError."""
     what = "finite numbers" if dtype.kind == "f" else "integers"
     if name != "-" and _starts_with(name, NPY_MAGIC):
         array = _load_npy(name)

@@ -1,6 +1,6 @@
-"""Means and variances of the columns of X over some of its rows, in blocks: O(nnz), and no copy of X.
+"""Means and variances of the columns of X over selected rows, in blocks: O(nnz), without a copy of X.
 
-With queries the variances are about the queries' own means, since rows are compared within a query only:
+With queries, variances are about the mean of each query, since rows are compared within a query only:
 
     s²_j = 1/n Σ_i (x_ij − mean of column j in i's query)² = 1/n ( Σ_i x_ij² − Σ_q (Σ_{i∈q} x_ij)² / n_q ).
 """
@@ -21,20 +21,19 @@ from apsvm.data.features.mapped import MappedMatrix
 if TYPE_CHECKING:
     from apsvm._support.types import RowNumbers
 
-#: Values in a block of dense rows, at most: in the cache.
+#: Most values in a block of dense rows, which fits in the cache.
 BLOCK = 1 << 17
-#: A column whose standard deviation is at most this share of its root mean square counts as constant: what is left of
-#: it may be rounding.
+#: A column whose standard deviation is at most this share of its root mean square counts as constant: the rest may be
+#: rounding.
 CONSTANT = 1e-6
-#: Where the share is no more than this, the squares are taken about the mean instead of about 0, which would lose twice
-#: as many digits as the share has, and the column counts as constant only if what is left is how numbers of its type
-#: are rounded.
+#: Up to this share, squares are taken about the mean, since squares about 0 lose twice the digits of the share. The
+#: column then counts as constant only if its deviation is the rounding of its type.
 FAR_FROM_ZERO = 0.1
 ROUNDED = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-13}
 
 
 class Moments(NamedTuple):
-    """(d,) float64 each; the variance of a constant column is exactly 0, others' are above."""
+    """(d,) float64 each. The variance of a constant column is exactly 0."""
 
     mean: NDArray[np.float64]
     variance: NDArray[np.float64]
@@ -47,8 +46,8 @@ def column_moments(
     groups: NDArray[np.int64] | None = None,
     factors: NDArray[np.float64] | None = None,
 ) -> Moments:
-    """Mean and variance of the columns over the rows ``selection`` (m,) of X, by default all; X is CSR, dense or
-    mapped. ``groups``: (m,), the rows' queries; ``factors``: (n,), multiplies the rows of X. Values beyond 1e154 give
+    """Mean and variance of the columns over the rows ``selection`` (m,) of X, CSR, dense or mapped; by default all
+    rows. ``groups`` (m,) are the queries of the rows, ``factors`` (n,) multiply the rows of X. Values beyond 1e154 give
     infinities without a warning."""
     starts = None
     if groups is not None:
@@ -74,9 +73,9 @@ def _moments(
     factors: NDArray[np.float64] | None,
     origin: NDArray[np.float64] | None = None,
 ) -> tuple[Moments, NDArray[np.float64], float | None]:
-    """The moments, the mean squares that the variances were taken from, about ``origin`` (d,), and what share of a
-    value is rounding; None of sparse rows in queries, whose squares are taken about 0 alone. ``selection`` is by query,
-    each from one of ``starts`` on."""
+    """The moments, the mean squares about ``origin`` (d,), and the share of a value that is rounding; None for sparse
+    rows with queries, whose squares are about 0. ``selection`` is sorted by query, and ``starts`` are the begins of the
+    queries."""
     d = X.shape[1]
     total, squares, explained = np.zeros(d), np.zeros(d), np.zeros(d)
     rounded = None
@@ -125,7 +124,7 @@ def _moments(
 
 
 def _rows(X: Matrix, which: slice | RowNumbers) -> Matrix:
-    """The rows ``which`` of X; a slice of CSR without the copy that scipy makes."""
+    """The rows ``which`` of X. A slice of CSR is not copied, as scipy would."""
     if not isinstance(which, slice) or isinstance(X, np.ndarray | MappedMatrix):
         return X[which]
     ends = X.indptr[which.start : which.stop + 1]
@@ -135,7 +134,7 @@ def _rows(X: Matrix, which: slice | RowNumbers) -> Matrix:
 
 
 def _column_sums(block: Matrix, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(d,): of each column of a CSR matrix, with these values in the places of its own."""
+    """(d,): the sums of the columns of a CSR matrix with these ``values``."""
     sums = np.empty((1, block.shape[1]))
     of_values = _kernels.CsrMatrix(block.indptr, block.indices, values, *block.shape)
     _kernels.combine_csr(of_values, None, np.ones((block.shape[0], 1)), sums, 1)
@@ -144,7 +143,7 @@ def _column_sums(block: Matrix, values: NDArray[np.float64]) -> NDArray[np.float
 
 
 def largest_magnitudes(X: Matrix, selection: RowNumbers | None = None) -> NDArray[np.float64]:
-    """(d,): max |x_ij| of each column over the rows ``selection``, all by default."""
+    """(d,): max |x_ij| of each column over the rows ``selection``, by default all."""
     largest = np.zeros(X.shape[1])
     for begin, end in _blocks(X, X.shape[0] if selection is None else selection.size, None):
         block = X[slice(begin, end) if selection is None else selection[begin:end]]
@@ -156,7 +155,7 @@ def largest_magnitudes(X: Matrix, selection: RowNumbers | None = None) -> NDArra
 
 
 def row_norms(X: Matrix) -> NDArray[np.float64]:
-    """(n,): ‖x_i‖ of every row, whatever its magnitude."""
+    """(n,): ‖x_i‖ of every row, without overflow."""
     n = X.shape[0]
     norms = np.zeros(n)
     for begin, end in _blocks(X, n, None):
@@ -170,7 +169,7 @@ def row_norms(X: Matrix) -> NDArray[np.float64]:
 
 
 def _times(block: Matrix, factors: NDArray[np.float64]) -> Matrix:
-    """Each row times its factor."""
+    """The rows times ``factors``."""
     if isinstance(block, np.ndarray):
         return block * factors[:, None]
     repeated = np.repeat(factors, np.diff(block.indptr))
@@ -178,7 +177,7 @@ def _times(block: Matrix, factors: NDArray[np.float64]) -> Matrix:
 
 
 def _blocks(X: Matrix, n: int, starts: NDArray[np.int64] | None) -> Iterator[tuple[int, int]]:
-    """Begins and ends of blocks of 0..n, no query (they begin at ``starts``) in two of them."""
+    """Begins and ends of blocks of 0..n. A query, which begins at one of ``starts``, is in one block."""
     if isinstance(X, MappedMatrix):
         rows = X.rows_per_block
     else:
@@ -191,8 +190,8 @@ def _blocks(X: Matrix, n: int, starts: NDArray[np.int64] | None) -> Iterator[tup
 
 
 def blocks_of_runs(offsets: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
-    """Runs of rows that begin at ``offsets`` (runs + 1,) in blocks of ``most`` rows, or of one run: the first run of
-    each block and the first behind it."""
+    """Blocks of whole runs with at most ``most`` rows, or of one run: the first run of each block and the first behind
+    it. Runs begin at ``offsets`` (runs + 1,)."""
     first = 0
     while first < offsets.size - 1:
         last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + most, side="right")) - 1)

@@ -1,5 +1,5 @@
-"""A data set made of blocks of rows that are never in memory together: what a block holds is put behind that of the
-blocks before it, into files, which the whole is then mapped from."""
+"""A data set of blocks of rows that are never in memory together. The arrays of each block are appended to files, from
+which the whole is mapped."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ _BLOCK = 1 << 22  # items that are copied at a time
 
 @contextmanager
 def gathered(blocks: Iterable[Dataset], beside: Path, name: str) -> Iterator[Dataset]:
-    """The rows of all blocks as one data set, mapped from files in a temporary folder in ``beside``.
-
-    Memory is that of a block; of label sets and bags all are held besides.
+    """The rows of all blocks as one data set, mapped from files in a temporary folder in ``beside``. It takes the
+    memory of a block, and of all label sets.
 
     Parameters
     ----------
-    blocks : each with CSR rows of any width, of one type; X has as many columns as the widest. Queries and bags are in
-        all of them or in none; costs are 1 in a block without costs
-    name : the rows' name in messages
+    blocks : CSR rows of one type; X has the width of the widest. All blocks have queries, or none, and so with bags.
+        Costs are 1 in a block without costs
+    name : the data set's name in messages
 
     Raises
     ------
-    DataError : no rows; queries or bags in some blocks only; and whatever ``blocks`` raises
+    DataError : no rows; queries or bags in some blocks only; as raised by ``blocks``
     OSError : a file cannot be written
     """
     folder = Path(temporary_beside(beside / "rows"))  # a name may have slashes
@@ -54,7 +53,7 @@ def gathered(blocks: Iterable[Dataset], beside: Path, name: str) -> Iterator[Dat
 
 
 class _Vector:
-    """A vector in a file, that items are put behind."""
+    """A vector in a file, to which items are appended."""
 
     def __init__(self, path: Path, dtype: DTypeLike) -> None:
         self._path, self.dtype, self.size = path, np.dtype(dtype), 0
@@ -68,7 +67,7 @@ class _Vector:
         self._stream.close()
 
     def array(self) -> AnyArray:
-        """All of them, read-only; there will be no more."""
+        """All items, read-only. No more can be added."""
         self._stream.close()
         return np.asarray(np.memmap(self._path, self.dtype, "r")) if self.size else np.empty(0, self.dtype)
 
@@ -107,7 +106,7 @@ class _Files:
         self._unknown += block.unknown_features
 
     def close(self) -> None:
-        """Also where the disk is full, and what is buffered cannot be written: it is not wanted any more."""
+        """Closes all files, also on a full disk, where the rest of a buffer cannot be written."""
         for vector in self._vectors.values():
             with suppress(OSError):
                 vector.close()
@@ -123,7 +122,7 @@ class _Files:
         self._vectors[name].add(items)
 
     def _retype(self, name: str, dtype: DTypeLike) -> None:
-        """Another type for the items of a vector."""
+        """Changes the type of a vector."""
         before = self._vectors[name].array()
         after = self._vectors[name] = _Vector(self._folder / f"{name}-{np.dtype(dtype).name}.npy", dtype)
         for start in range(0, before.size, _BLOCK):
@@ -132,7 +131,7 @@ class _Files:
     def dataset(self, name: str) -> Dataset:
         assert self._first is not None
         narrow = max(self.n, self._width, self._size("values")) <= np.iinfo(np.int32).max
-        for key in ("indices", "indptr"):  # scipy wants both of one type
+        for key in ("indices", "indptr"):  # both have one type in scipy
             if self._vectors[key].dtype != (np.int32 if narrow else np.int64):
                 self._retype(key, np.int32 if narrow else np.int64)
         arrays = {key: vector.array() for key, vector in self._vectors.items()}

@@ -1,9 +1,9 @@
-"""Bags as rows: each feature's least, mean or greatest value in a bag, so that any trainer takes bags.
+"""Bags as rows: the minimum, mean or maximum of each feature in a bag, so that any trainer takes bags.
 
     φ(bag) = (min_i x_i, mean_i x_i, max_i x_i), or some of these, i over the rows of the bag
 
-A value that is not stored is 0. One pass over the rows, a block of bags at a time: O(values) where many are stored,
-else O(values·log).
+A value that is not stored is 0. One pass over the rows, a block of bags at a time: O(values), or O(values·log) where
+few are stored.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ from apsvm.data.bags import HOW_SAID, Bags, bags_of
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.moments import blocks_of_runs
 
-#: Values looked at at a time.
+#: Values in a block.
 _BLOCK = 1 << 22
-#: From this share of stored values on, sparse rows are reduced as dense ones.
+#: Sparse rows with this share of stored values are reduced as dense rows.
 _DENSE_FROM = 0.2
 
 
 def pooled(dataset: Dataset, pool: Sequence[str]) -> Dataset:
-    """The data set with a row a bag, in the order of the bags' first rows; one that is pooled so already stays.
+    """The data set with a row for each bag, in the order of the bags' first rows. A data set with this pool is
+    returned.
 
     Parameters
     ----------
-    pool : k of ``POOLS``; X becomes (n_bags, k·d), the d columns of the first, then of the next …
+    pool : k of min, mean, max; X becomes (n_bags, k·d), with d columns for each
 
     Raises
     ------
-    DataError : its rows are in no bags
+    DataError : the rows have no bags
     """
     if dataset.pool == tuple(pool):
         return dataset
@@ -59,7 +60,7 @@ def pooled(dataset: Dataset, pool: Sequence[str]) -> Dataset:
 
 
 def pooled_rows(X: Matrix, bags: Bags, pool: Sequence[str]) -> Matrix:
-    """(n_bags, k·d), dense or CSR as X (n, d) is (dense for k = 0), and of its type."""
+    """(n_bags, k·d) of the layout and type of X (n, d); dense for k = 0."""
     if not pool:
         return np.zeros((bags.n_bags, 0), dtype=X.dtype)
     n, d = X.shape
@@ -79,7 +80,7 @@ def pooled_rows(X: Matrix, bags: Bags, pool: Sequence[str]) -> Matrix:
 
 
 def _of_dense(rows: NDArray[np.floating], starts: NDArray[np.int64], pool: Sequence[str]) -> list[NDArray[np.floating]]:
-    """A (n_bags, d) array for each of ``pool``, of the rows' type."""
+    """An (n_bags, d) array of the rows' type for each of ``pool``."""
     sizes = np.diff(starts, append=rows.shape[0])[:, None]
     result: list[NDArray[np.floating]] = []
     for name in pool:
@@ -94,7 +95,7 @@ def _means(values: NDArray[np.floating], starts: NDArray[np.int64], sizes: NDArr
     """Sums of runs of ``values`` along the first axis, divided by ``sizes``, in float64."""
     with np.errstate(over="ignore", invalid="ignore"):
         means = np.add.reduceat(values, starts, axis=0, dtype=np.float64) / sizes
-    if not np.isfinite(means).all():  # a sum is beyond float64 and its mean is not
+    if not np.isfinite(means).all():  # a sum overflows, its mean does not
         runs = np.diff(starts, append=values.shape[0])
         shares = values / np.repeat(np.broadcast_to(sizes, (starts.size, *sizes.shape[1:])), runs, axis=0)
         means = np.add.reduceat(shares, starts, axis=0, dtype=np.float64)
@@ -103,7 +104,7 @@ def _means(values: NDArray[np.floating], starts: NDArray[np.int64], sizes: NDArr
 
 
 def _of_sparse(rows: sp.csr_array, starts: NDArray[np.int64], pool: Sequence[str]) -> sp.csr_array:
-    """(n_bags, k·d) CSR of the rows' types, of what is not 0."""
+    """(n_bags, k·d) CSR of the rows' type, without zeros."""
     n, d = rows.shape
     if rows.nnz >= _DENSE_FROM * n * d:
         blocks = [sp.csr_array(block) for block in _of_dense(rows.toarray(), starts, pool)]
@@ -113,7 +114,7 @@ def _of_sparse(rows: sp.csr_array, starts: NDArray[np.int64], pool: Sequence[str
 
 
 def _of_few_values(rows: sp.csr_array, starts: NDArray[np.int64], pool: Sequence[str]) -> list[sp.csr_array]:
-    """Same as ``_of_dense`` for sparse rows: sorts the stored values by bag and feature, and reduces each run."""
+    """``_of_dense`` for sparse rows: sorts the stored values by bag and feature, and reduces each run."""
     n, d = rows.shape
     sizes = np.diff(starts, append=n)
     bag = np.repeat(np.repeat(np.arange(starts.size), sizes), np.diff(rows.indptr))

@@ -30,24 +30,24 @@ from apsvm.data.moments import Moments, blocks_of_runs, column_moments, row_norm
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray, RowNumbers
 
-#: Values of a block of rows that is taken out of the matrix at once.
+#: Values in a block of rows that is copied from the matrix.
 VALUES_OF_A_BLOCK = 1 << 20
-#: Fewer columns are added to one by one: two take a sixth of the time so, ten a fifth more.
+#: Below this number of columns, each column is added to by itself: for two that takes a sixth of the time.
 FEW_COLUMNS = 8
 
 
 def row_numbers(which: AnyArray, n: int) -> RowNumbers:
-    """``which`` in the narrowest type that the kernels take: int32 where there are fewer than 2³¹ rows."""
+    """``which`` in the narrowest type of the kernels: int32 for fewer than 2³¹ rows."""
     return np.ascontiguousarray(which, dtype=np.int32 if n <= np.iinfo(np.int32).max else np.int64)
 
 
 class RowsInMemory(NamedTuple):
-    """Matrix and selection behind ``Rows``, for algorithms that visit single rows at random (WARP).
+    """Matrix and selection of ``Rows``, for algorithms that visit rows at random (WARP).
 
     Attributes
     ----------
     matrix : (n, features), a CSR matrix or a C-ordered dense array, float32 or float64
-    selection : (m,) int64, which rows of it, in order
+    selection : (m,) int64, the rows that count, in order
     """
 
     matrix: Matrix
@@ -59,18 +59,18 @@ class Rows:
 
     Parameters
     ----------
-    X : (n, d) CSR matrix or array, or dense array; float32 or float64. CSR whose columns ascend in each row, none of
-        them twice, and C-ordered dense arrays are used in place; what is of another layout or type is converted once.
+    X : (n, d) CSR matrix or array, or dense array; float32 or float64. CSR with ascending columns, none twice, and
+        C-ordered dense arrays are used in place; another layout or type is converted once.
     bias : value of the constant feature, or None for none
-    threads : at most this many threads in the row kernels
-    selection : (m,) int32 or int64, the rows that count, in the order wanted; all rows by default
-    feature_map : the map between the rows and w; None: the rows are used as they are
-    scaling : and then scaled so; the bias is not scaled
+    threads : most threads of the row kernels
+    selection : (m,) int32 or int64, the rows that count, in this order; all rows by default
+    feature_map : the map between the rows and w; None: no map
+    scaling : the scaling after the map, without the bias
 
     Raises
     ------
-    ValueError : a CSR matrix with an entry outside its shape; says in which row and column. A map of another number of
-        features.
+    ValueError : an entry of a CSR matrix outside its shape, with its row and column; a map of another number of
+        features
     """
 
     _kernels: RowKernels = staticmethod(Pass.do)
@@ -92,7 +92,7 @@ class Rows:
         if matrix.dtype not in (np.float32, np.float64):
             matrix = matrix.astype(np.float64)
         self._csr: CsrMatrix | None = None
-        if sparse:  # scipy does not look at the indices it is given
+        if sparse:  # scipy does not check indices
             matrix = _with_plain_arrays(matrix)
             self._csr = _checked(matrix)
             if not self._csr.ascending:
@@ -119,7 +119,7 @@ class Rows:
         return int(self._X.shape[0]) if self._selection is None else self._selection.size
 
     def _numbers(self, which: AnyArray | slice = slice(None)) -> RowNumbers:
-        """Those of the selected rows at the places ``which``, in the matrix."""
+        """The numbers in the matrix of the selected rows at the positions ``which``."""
         if self._selection is not None:
             return self._selection[which]
         n = int(self._X.shape[0])
@@ -144,16 +144,15 @@ class Rows:
         return round(stored * len(self) / max(1, int(X.shape[0])))
 
     def in_memory(self) -> RowsInMemory:
-        """The matrix and the selection; a copy of mapped rows. The bias is left out. Raises ValueError if the rows are
-        scaled."""
+        """The matrix and the selection, without the bias; mapped rows are copied. Raises ValueError for scaled rows."""
         if self._scaling.name != NO_SCALING.name:
-            raise ValueError(f"scaled rows ({self._scaling.name}) are not in memory as they count")
+            raise ValueError(f"scaled rows ({self._scaling.name}) are not in memory")
         rows = self._materialised(np.inf)
         return RowsInMemory(rows._X, rows._numbers().astype(np.int64))
 
     def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
-        """Mean and variance of the selected rows' scaled features; ``groups``: (m,), the rows' queries, see
-        ``column_moments``. Without queries they are computed once, also for copies with other threads or kernels."""
+        """Moments of the scaled features. Without queries they are computed once, also for copies with other threads or
+        kernels."""
         if groups is not None:
             return self._moments(groups)
         if not self._known_moments:
@@ -163,7 +162,7 @@ class Rows:
     def _moments(self, groups: NDArray[np.int64] | None) -> Moments:
         mean, variance = column_moments(self._X, self._selection, groups=groups, factors=self._factors)
         scaling = self._scaling
-        with np.errstate(over="ignore", invalid="ignore"):  # of features too large the moments are not finite
+        with np.errstate(over="ignore", invalid="ignore"):  # moments of huge features are not finite
             if scaling.centre is not None:
                 mean = mean - scaling.centre
             if scaling.divisors is not None:
@@ -192,31 +191,31 @@ class Rows:
         return means
 
     def for_many_passes(self) -> Rows:
-        """The same rows, stored as passes over them go fastest: mapped rows as they are mapped, where that takes no
-        more than a quarter of the machine's memory (``with_memory``); sparse ones densely, if that takes hardly more
-        bytes (``dense_pays``). Copies pay in a few passes. There is one, however often it is requested."""
+        """The same rows in the fastest layout. Mapped rows are kept as mapped, if they take no more than a quarter of
+        the machine's memory (``with_memory``); sparse rows are dense, if that takes hardly more bytes (``dense_pays``).
+        The copy is made once."""
         if self._for_many_passes is not None:
             return self._for_many_passes
         rows = self._materialised(self._bytes_for_copies)
         if not isinstance(rows._X, np.ndarray | MappedMatrix) and dense_pays(rows._X):
             rows = rows._like(rows._X.toarray(), rows._selection)
-        # Rows that are too many for a copy are not asked again, and neither is a selection of them.
+        # Rows too large for a copy are not tried again, and neither are selections of them.
         rows._bytes_for_copies = 0.0
-        if rows is not self:  # who refers to himself lives until garbage is collected
+        if rows is not self:  # a cycle would live until garbage collection
             self._for_many_passes = rows
         return rows
 
     def copied(self) -> Rows:
-        """The selected rows alone, copied into order; standardised ones of a dense array in float32, once they are
-        scaled, so that a mean that is large beside its deviation costs no digits. A scattered selection costs 3 to 7
-        times as much a row in each pass. Rows that each pass maps stay as they are."""
+        """The selected rows, copied into their order: a pass over a scattered selection takes 3 to 7 times as long.
+        Standardised rows of a dense array are scaled first and then stored in float32, so that a mean far above its
+        deviation costs no digits. Rows that each pass maps are not copied."""
         X, scaling, numbers = self._X, self._scaling, self._numbers()
         if isinstance(X, MappedMatrix):
             return self
         matrix = X[numbers]
         rows = self._like(matrix, None)
         if isinstance(matrix, np.ndarray) and scaling.centre is not None and scaling.divisors is not None:
-            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found where it is scored
+            with np.errstate(over="ignore", invalid="ignore"):  # scoring reports values that are not finite
                 rows._X = ((matrix - scaling.centre) / scaling.divisors).astype(np.float32)
             rows._scaling = NO_SCALING
         if self._factors is not None:
@@ -233,7 +232,7 @@ class Rows:
         return self._varied("_kernels", kernels)
 
     def _varied(self, name: str, value: object) -> Rows:
-        """The same rows with one attribute changed, and so in the copy that is kept for many passes."""
+        """The same rows with one attribute changed, also in the copy for many passes."""
         rows, stored = copy.copy(self), self._for_many_passes
         setattr(rows, name, value)
         rows._for_many_passes = None if stored is None else stored._varied(name, value)
@@ -247,13 +246,13 @@ class Rows:
         return int(X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes)
 
     def with_memory(self, n_bytes: float, *, single: bool = False) -> Rows:
-        """The same rows, of which a mapped copy may take this many bytes; ``single``: it is of float32."""
+        """The same rows, whose mapped copy may take ``n_bytes``, and is in float32 if ``single``."""
         rows = copy.copy(self)
         rows._bytes_for_copies, rows._copies_are_single, rows._for_many_passes = n_bytes, single, None
         return rows
 
     def _materialised(self, within: float | None) -> Rows:
-        """The mapped rows in memory, if they take at most this many bytes; otherwise these rows."""
+        """The mapped rows in memory, if they take at most ``within`` bytes; otherwise these rows."""
         if not isinstance(self._X, MappedMatrix):
             return self
         if within is None:
@@ -267,7 +266,7 @@ class Rows:
         return rows
 
     def _like(self, X: Matrix, selection: RowNumbers | None) -> Rows:
-        """Other rows of X, or of its copy."""
+        """Rows of the matrix X, or of a copy of it."""
         rows = copy.copy(self)
         if X is not self._X:
             rows._csr = _checked(X) if sp.issparse(X) else None
@@ -315,7 +314,7 @@ class Rows:
         of_row = C if self._factors is None else C * self._of_selected(self._factors)[:, None]
         X = self._X
         if isinstance(X, MappedMatrix):
-            weighted = np.flatnonzero(of_row.any(axis=1))  # a row that is mapped is touched
+            weighted = np.flatnonzero(of_row.any(axis=1))  # only these rows are mapped
             of_row, combined = of_row[weighted], np.zeros((C.shape[1], self.features))
             for place, block in self._blocks(X, self._numbers(weighted), weighted.size):
                 combined += self._combined(block, None, of_row[place])
@@ -333,8 +332,8 @@ class Rows:
     def _blocks(
         self, X: MappedMatrix, selection: RowNumbers | None, m: int
     ) -> Iterator[tuple[slice, CsrMatrix | AnyArray]]:
-        """The rows ``selection`` (m,) of X, all for None, mapped block by block: their places in 0..m, and a matrix as
-        the kernels take it."""
+        """Maps the rows ``selection`` (m,) of X, or all, block by block: their positions in 0..m, and a matrix for the
+        kernels."""
         for place in X.blocks(m):
             block = X[place if selection is None else selection[place]]
             yield place, block if isinstance(block, np.ndarray) else _checked(_with_plain_arrays(block))
@@ -348,22 +347,22 @@ class Rows:
 
 
 def _checked(matrix: Matrix) -> CsrMatrix:
-    """A CSR matrix as the kernels take it. Raises ValueError where it has an entry outside its shape."""
+    """The CSR matrix for the kernels. Raises ValueError for an entry outside its shape."""
     sp.require_integers(matrix)
     return CsrMatrix(matrix.indptr, matrix.indices, matrix.data, *matrix.shape)
 
 
 def _in_order(matrix: Matrix) -> Matrix:
-    """A copy of a CSR matrix, with columns that ascend in each row: entries of the same place are added up."""
+    """A copy of a CSR matrix with ascending columns in each row, where duplicate entries are added."""
     matrix = matrix.copy()
-    matrix.has_canonical_format = matrix.has_sorted_indices = False  # whatever it was believed to be
+    matrix.has_canonical_format = matrix.has_sorted_indices = False  # scipy may hold wrong flags
     matrix.sum_duplicates()
     return matrix
 
 
 def _with_plain_arrays(matrix: Matrix) -> Matrix:
-    """The CSR matrix with its arrays as the kernels take them, C-contiguous and with indices of one width: the matrix
-    itself, unless it was put together from slices."""
+    """The CSR matrix with contiguous arrays and indices of one width: the matrix itself, unless it is made of
+    slices."""
     width = np.result_type(matrix.indptr, matrix.indices)
     indptr, indices = (np.ascontiguousarray(array, dtype=width) for array in (matrix.indptr, matrix.indices))
     data = np.ascontiguousarray(matrix.data)
@@ -375,7 +374,7 @@ def _with_plain_arrays(matrix: Matrix) -> Matrix:
 
 
 def _add_to_columns(table: NDArray[np.float64], numbers: Sequence[float]) -> None:
-    """Adds a number to each column; numpy goes through the rows of a narrow table one by one."""
+    """Adds a number to each column. numpy is slow for narrow tables, whose rows it visits one by one."""
     if len(numbers) >= FEW_COLUMNS:
         table += numbers
         return

@@ -1,13 +1,13 @@
-"""Reading svmlight files: plain or compressed, from a path, a stream or standard input, in one pass.
+"""Reads svmlight files, plain or compressed, from a path, a stream or standard input, in one pass.
 
     label [qid:INT] [cost:NUM] [bag:INT] index:value index:value ... [# comment]
 
-or, with `multilabel`, any number of labels in place of the one, as in LIBSVM's and scikit-learn's files: ``1,4``, or
-none, and the row begins with what follows them (an empty line is no row).
+With `multilabel` a row may have several labels, ``1,4``, or none, as in the files of LIBSVM and scikit-learn. An empty
+line is no row.
 
-Bytes are read in blocks, hashed, decompressed (``apsvm.data.text``) and pushed into the native parser, which builds the
-CSR arrays as it goes: the text is never held, nor is the matrix ever copied. With several threads the parser is at one
-block while the next is read.
+Bytes are read in blocks, hashed, decompressed (``apsvm.data.text``) and passed to the native parser, which builds the
+CSR arrays: the text is never held whole, and the matrix is never copied. With several threads the next block is read
+while the parser works.
 """
 
 from __future__ import annotations
@@ -37,12 +37,14 @@ from apsvm.data.text import blocks_of, decompressed, opened_binary, text_blocks
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray, Matrix
 
-_BLOCK = 1 << 19  # bytes, for a single thread: parsed while they are in its cache
-_BLOCK_OF_SEVERAL = 1 << 20  # bytes a thread …
-_MOST_BLOCKS = 16  # … up to here: beyond, a block is more memory than the chunks need
-_ROWS = 1 << 14  # that become dense in one go
+#: Bytes in a block for one thread, which stay in its cache.
+_BLOCK = 1 << 19
+#: Bytes in a block for each of several threads, and the most threads that enlarge a block.
+_BLOCK_OF_SEVERAL, _MOST_BLOCKS = 1 << 20, 16
+#: Rows that become dense at a time.
+_ROWS = 1 << 14
 
-#: What a comment calls its row.
+#: The name of a row in a comment.
 _DOCID = re.compile(rb"#[^#]*?\bdocid\s*=\s*(\S+)", re.IGNORECASE)
 
 
@@ -73,25 +75,25 @@ def read_svmlight(
     max_features : int, optional
         The most columns allowed.
     n_features : int, optional
-        The columns of the matrix, if they are given by a model; else the highest feature of the file decides.
+        The number of columns of a model's matrix; by default the highest feature of the file.
     ignore_unknown : bool
         Drop (and count) the entries beyond `n_features`.
     sort_features : bool
         Accept features in any order within a row.
     multilabel : bool
-        Accept rows of several labels and of none; where all have one, the result is as without it.
+        Accept rows of several labels and of none. If all rows have one label, this changes nothing.
     bag_label : str
         Rule for the label of a bag: "same", its rows share it; "any", the highest of its rows, or all of them
         where rows have several; "own", rows keep their labels.
     dense : bool
-        Give a dense array, and not a csr_array, where that takes hardly more bytes.
+        Return a dense array instead of a csr_array, if it takes hardly more bytes.
     threads : int
-        At most this many threads parse; neither the result nor an error depends on it.
+        Most threads of the parser. Neither results nor errors depend on it.
 
     Raises
     ------
     DataError
-        Bad content, with its place.
+        Bad content, with its line and column.
     OSError
         The source cannot be read.
     ValueError, TypeError
@@ -125,27 +127,27 @@ def read_svmlight(
     return with_bags(dataset, content.bags, bag_label, content.row_lines)
 
 
-#: Bytes of text, or of what it was compressed from, that become a block of rows.
+#: Bytes of text in a block of rows.
 BYTES_OF_ROWS = 1 << 24
 
 
 class TextBlocks:
-    """The rows of several svmlight files, one file behind the other, a block of rows at a time: what
-    ``apsvm.data.on_disk.gathered`` makes a folder of without ever holding them.
+    """The rows of several svmlight files, one file behind the other, in blocks for ``apsvm.data.on_disk.gathered``,
+    which never holds all rows.
 
     Parameters
     ----------
     sources : Sequence[str or path-like]
         Paths, or "-".
     options : ReadOptions
-        How they are read; bags are those of each row.
+        Options of the reading. Rows keep their labels, whatever their bags.
 
     Attributes
     ----------
     fingerprint
-        After the last block: the sha256 of all files' bytes, one behind the other.
+        After the last block: the SHA-256 of the bytes of all files.
     row_lines
-        (n,) int64, after the last block: the line of each row in its file, where rows have bags.
+        (n,) int64, after the last block: the line of each row in its file, if rows have bags.
     """
 
     def __init__(self, sources: Sequence[str | os.PathLike[str]], options: ReadOptions) -> None:
@@ -166,7 +168,7 @@ class TextBlocks:
 
     @property
     def name(self) -> str:
-        """Name of the rows in messages: their file, or the number of files."""
+        """The name in messages: the file, or the number of files."""
         if len(self._sources) > 1:
             return f"{len(self._sources)} files from {os.fspath(self._sources[0])}"
         return "<stdin>" if self._sources[0] == "-" else os.fspath(self._sources[0])
@@ -196,8 +198,8 @@ class TextBlocks:
 
 
 class _Parsed(NamedTuple):
-    """Output of the parser. A row's labels end at ``ends`` if rows can have several; ``row_lines`` has the line of
-    each row, counted from 1, if rows have bags. ``indices`` is None if the values are a dense matrix."""
+    """Output of the parser. ``ends`` has the ends of the rows' labels, if a row may have several. ``row_lines`` has the
+    line of each row, counted from 1, if rows have bags. ``indices`` is None if the values are a dense matrix."""
 
     indptr: AnyArray
     indices: AnyArray | None
@@ -237,8 +239,8 @@ class _Parsed(NamedTuple):
         )
 
     def matrix(self, n_features: int | None, *, dense: bool) -> Matrix:
-        """The rows, of ``n_features`` columns; None: as many as the file names. ``dense``: a dense array, where that
-        takes hardly more bytes: training would make it one all the same, and scipy.sparse need not be there for it."""
+        """The rows with ``n_features`` columns; None: as many as the file has. With ``dense``, a dense array if it
+        takes hardly more bytes: training would make one, and scipy.sparse is not imported."""
         shape, indices = (self.relevance.size, self.n_columns), self.indices
         if indices is None:
             X: Matrix = self.values.reshape(shape)
@@ -266,8 +268,8 @@ def _parsed_blocks(
     dense: bool,
     of_bytes: int | None,
 ) -> Iterator[tuple[str, _Parsed]]:
-    """The name for messages, and the content of about this many bytes at a time; None: all of it. The stored bytes go
-    into ``digest``. Raises DataError, OSError."""
+    """The name in messages, and the content in blocks of about ``of_bytes`` bytes; None: in one. ``digest`` receives
+    the stored bytes. Raises DataError, OSError."""
     size = _BLOCK if threads == 1 else _BLOCK_OF_SEVERAL * min(threads, _MOST_BLOCKS)
     name, opened = opened_binary(source)
     fed = 0
@@ -281,7 +283,7 @@ def _parsed_blocks(
                         fed = 0
                         yield name, _Parsed(*parser.take(dense))
             except Exception:
-                parser.wait()  # what the parser is still at stands before that in the file, and so do its errors
+                parser.wait()  # an error of the text before comes first
                 raise
             content = _Parsed(*parser.finish(dense))
         except _kernels.SvmlightError as error:
@@ -291,8 +293,8 @@ def _parsed_blocks(
 
 
 def docids(source: str | os.PathLike[str]) -> list[str] | None:
-    """Names of the rows in the comments of a svmlight file, as LETOR writes them (``# docid = GX029``); None if any
-    row has none. Raises DataError, OSError."""
+    """Names of the rows in the comments of a svmlight file, as in LETOR (``# docid = GX029``); None if a row has none.
+    Raises DataError, OSError."""
     result = []
     for _, line in _lines_of_rows(source):
         match = _DOCID.search(line)
@@ -303,12 +305,12 @@ def docids(source: str | os.PathLike[str]) -> list[str] | None:
 
 
 def line_numbers(source: str | os.PathLike[str]) -> NDArray[np.int64]:
-    """The line, from 1, of each row of a file that ``read_svmlight`` reads: (n,) int64. Raises DataError, OSError."""
+    """(n,) int64, the line of each row of a svmlight file, counted from 1. Raises DataError, OSError."""
     return np.fromiter((number for number, _ in _lines_of_rows(source)), np.int64)
 
 
 def _lines_of_rows(source: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]]:
-    """The lines that are rows, and their numbers from 1: those that are empty, or hold a comment only, are none."""
+    """The lines that are rows, and their numbers, counted from 1. Empty lines and comments are no rows."""
     number, rest = 0, b""
     with text_blocks(source) as (_, blocks):
         for block in itertools.chain(blocks, (b"\n",)):
@@ -320,14 +322,14 @@ def _lines_of_rows(source: str | os.PathLike[str]) -> Iterator[tuple[int, bytes]
 
 
 def _is_float32(dtype: np.dtype[np.generic]) -> bool:
-    """True for float32, False for float64; raises ValueError for other types."""
+    """True for float32, False for float64. Raises ValueError for other types."""
     if dtype not in (np.float64, np.float32):
         raise ValueError(f"expected dtype float64 or float32, found {dtype}")
     return dtype == np.float32
 
 
 def _column_count(name: str, count: int | None) -> int:
-    """`count` for the parser, to which -1 is None. Raises ValueError, TypeError."""
+    """`count` for the parser, −1 for None. Raises ValueError, TypeError."""
     if count is None:
         return -1
     number = operator.index(count)

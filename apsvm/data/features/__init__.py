@@ -1,4 +1,4 @@
-"""Maps of the features that stand in front of w: one file a map, one line here.
+"""Feature maps, which stand in front of w: one file a map, one line here.
 
     x  →  map φ  →  scaling (``apsvm.data.features.scaling``)  →  w, and a constant feature last
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from apsvm._support.types import AnyArray, Matrix
     from apsvm.data.features.base import FeatureMap
 
-#: What a map's name says after its colon: a number, or two.
+#: Parameter in a map's name, behind the colon: a number, or two.
 Parameter: TypeAlias = "int | tuple[int, int] | None"
 
 #: The map that leaves features as they are.
@@ -45,7 +45,7 @@ FEATURE_MAPS: Registry[FeatureMap] = Registry(
 
 
 class FeatureMapError(ValueError):
-    """A name with a parameter that cannot be; rows that a map cannot be learned from; arrays that are no map's."""
+    """A bad parameter in a name; rows from which a map cannot be learned; arrays that are not those of a map."""
 
 
 class TrainingRows(NamedTuple):
@@ -55,7 +55,7 @@ class TrainingRows(NamedTuple):
     ----------
     X : CSR or dense (n, d)
     selection : (m,) int64, m > 0, the rows of X that count
-    targets : (K, m) float64, for maps that look at them; None: none are told
+    targets : (K, m) float64, for maps that use them, or None
     rng : the source of random draws
     """
 
@@ -66,12 +66,12 @@ class TrainingRows(NamedTuple):
 
 
 class MapName(NamedTuple):
-    """A map's name, read.
+    """A parsed map name.
 
     Attributes
     ----------
-    kind : its class
-    parameter : that in the name, or its default; None for a map without one
+    kind : the class of the map
+    parameter : the parameter in the name, or its default; None for a map without one
     """
 
     kind: type[FeatureMap]
@@ -82,11 +82,11 @@ class MapName(NamedTuple):
 
 
 def parsed(name: str) -> MapName:
-    """``name``, in any case; ``str()`` of it is the name in full, ``piecewise:4`` of ``piecewise``.
+    """The name of a map, in any case; ``str()`` of the result is the full name, ``piecewise:4`` for ``piecewise``.
 
     Raises
     ------
-    UnknownNameError : (a ValueError) no such map; lists those there are, and the nearest
+    UnknownNameError : (a ValueError) no such map; the message lists all, and the nearest
     FeatureMapError : (a ValueError) a bad parameter
     """
     form, text = FEATURE_MAPS.spelled(name)
@@ -106,12 +106,12 @@ def learn_map(
 ) -> FeatureMap:
     """The map ``name`` of the rows ``selection`` (m,) int64 of X, CSR or dense (n, d); all rows by default.
 
-    ``targets`` (K, m) float64 are what boosting fits, 0 and 1 of classes, or gains; only ``rules`` look at them.
-    ``seed`` is that of what is drawn: the landmarks of ``nystroem``, the rows and features of ``rules``.
+    ``targets`` (K, m) float64 are fitted by the boosting of ``rules``: 0 and 1 of classes, or gains. ``seed`` draws the
+    landmarks of ``nystroem``, and the rows and features of ``rules``.
 
     Raises
     ------
-    UnknownNameError, FeatureMapError : (ValueErrors) see ``parsed``; rows that the map does not take, and why
+    UnknownNameError, FeatureMapError : (ValueErrors) as ``parsed``; rows from which the map cannot be learned
     ValueError : X is no CSR matrix
     """
     import numpy as np
@@ -126,12 +126,8 @@ def learn_map(
 
 
 def map_of_arrays(name: str, n_in: int, arrays: Mapping[str, AnyArray]) -> FeatureMap:
-    """The map ``name`` of ``n_in`` features with the ``arrays`` that ``FeatureMap.arrays`` gave.
-
-    Raises
-    ------
-    UnknownNameError, FeatureMapError : (ValueErrors) these are no arrays of such a map, and which is not
-    """
+    """The map ``name`` of ``n_in`` features from the output of ``FeatureMap.arrays``. Raises UnknownNameError and
+    FeatureMapError, both ValueErrors, if an array does not fit."""
     kind, parameter = parsed(name)
     if set(arrays) != set(kind.members):
         expected, found = (", ".join(sorted(names)) or "none" for names in (kind.members, arrays))

@@ -2,8 +2,8 @@
 
     coef·φ(x) = Σ_S f_S(x_S),     f_S(x_S) = Σ of coef_k φ_k(x) over the columns k that are made of the features S
 
-f_S is the *curve* of a feature, the *surface* of a pair, drawn relative to its value at the features' means over the
-training rows (at 0 where the map does not know them). O(n · n_out) time, a dense row of one number a part a row.
+f_S is the *curve* of a feature, or the *surface* of a pair. It is relative to its value at the means of the features
+over the training rows, or at 0 if the map does not know them. O(n · n_out) time, and one number a part for each row.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from apsvm._support.types import Matrix
 from apsvm.data.features.base import FeatureMap, Parts
 from apsvm.data.moments import column_moments, row_norms
 
-#: Numbers in a block of contributions, about.
+#: Approximate numbers in a block of contributions.
 BLOCK = 1 << 20
-#: Name of the part of all features, where these are more than a rule has.
+#: Name of the part of all features, if there are more than ``FEW``, the most in a rule.
 ALL, FEW = "all features together", 6
 
 
 class Contributions:
-    """f_S(x_S) − f_S(typical_S) of rows of X, of which blocks can be taken: ``self[which]`` for a slice or (k,) int64
-    is (k, parts) float64. With ``base`` they add up to the score.
+    """f_S(x_S) − f_S(typical_S) for rows of X. ``self[which]``, for a slice or (k,) int64, is (k, parts) float64. The
+    sum of a row and ``base`` is the score.
 
     Parameters
     ----------
     X : (n, n_in) CSR, or dense; float32 or float64
-    feature_map, parts : φ, and what its columns are made of
+    feature_map, parts : φ, and the features behind its columns
     coef : (n_out,) float64
     intercept : the score is coef·φ(x) + intercept
-    unit_rows : a score is coef·φ(x)/‖φ(x)‖ + intercept: then they are f_S(x_S)/‖φ(x)‖, relative to nothing
+    unit_rows : the score is coef·φ(x)/‖φ(x)‖ + intercept, and contributions are f_S(x_S)/‖φ(x)‖, relative to 0
     """
 
     def __init__(
@@ -61,12 +61,12 @@ class Contributions:
         self.base = intercept + float(self._at_typical.sum())
 
     def dealt_to(self, widths: NDArray[np.int64]) -> Contributions:
-        """The contributions of columns instead of parts: (n, k + 1). What several columns give together is dealt out
-        in equal shares, what all features give together is last.
+        """The contributions of columns instead of parts: (n, k + 1). A part of several columns is split in equal
+        shares; the part of all features comes last.
 
         Parameters
         ----------
-        widths : (k,) int64, the number of features that each column became
+        widths : (k,) int64, the number of features of each column
         """
         features, n_in = self.parts.features, int(widths.sum())
         of_feature = np.repeat(np.arange(widths.size), widths)
@@ -97,20 +97,20 @@ class Contributions:
         return self._curves(self._X[which]) - self._at_typical
 
     def blocks(self) -> Iterator[NDArray[np.float64]]:
-        """All rows, in order."""
+        """The contributions of all rows, in order."""
         step = max(1, BLOCK // max(1, self.shape[1]))
         for begin in range(0, self.shape[0], step):
             yield self[begin : begin + step]
 
     def deviations(self, groups: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
-        """(parts,) the deviation of each part's contribution, within ``groups`` (n,) if given."""
+        """(parts,) the standard deviation of each part's contribution, within ``groups`` (n,) if given."""
         return np.sqrt(column_moments(self, np.arange(self.shape[0]), groups=groups).variance)
 
 
 def part_at(
     feature_map: FeatureMap, parts: Parts, coef: NDArray[np.float64], part: int, x: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """f_S of a part at the values x (k, |S|) of its features, relative to its value at their means: (k,) float64."""
+    """(k,) float64: f_S of a part at the values x (k, |S|) of its features, relative to their means."""
     rows = np.tile(feature_map.typical(), (len(x), 1))
     rows[:, parts.features[part]] = x
     alone = np.where(parts.of_column == part, parts.weights(coef), 0.0)

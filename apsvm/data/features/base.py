@@ -17,33 +17,31 @@ from apsvm.data.features import FeatureMapError, MapName, Parameter, TrainingRow
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
-#: More columns than this are refused where a map has a choice of how many it makes.
+#: Most columns of a map whose number of columns can be chosen.
 MOST_COLUMNS = 100_000
-#: Mapped rows that have to be dense may take this share of the machine's memory.
+#: Share of the machine's memory for mapped rows that must be dense.
 SHARE_OF_MEMORY = 0.25
 
 
 class FeatureMap(ABC):
-    """φ: rows of ``n_in`` features to rows of ``n_out`` columns, each row by itself.
+    """φ: maps rows of ``n_in`` features to rows of ``n_out`` columns, each row by itself. An instance is learned, and
+    immutable. The class variables decide its name and where it is offered."""
 
-    An instance is learned, and immutable. What a class declares decides where it is offered and how it is named.
-    """
-
-    #: The name without its parameter, and the parameter's default; None without a parameter.
+    #: The name without the parameter, and the default of the parameter; None without one.
     stem: ClassVar[str]
     default_parameter: ClassVar[Parameter] = None
     #: The names of its arrays.
     members: ClassVar[tuple[str, ...]] = ()
-    #: Whether the map of a CSR matrix is one: whether 0 maps to 0.
+    #: True if the map of a CSR matrix is CSR: 0 maps to 0.
     keeps_sparse: ClassVar[bool] = False
     #: True if the map of any matrix is CSR.
     makes_sparse: ClassVar[bool] = False
-    #: True if it is learned from the rows' targets too.
+    #: True if targets are used in learning.
     looks_at_targets: ClassVar[bool] = False
-    #: True if its columns are of one scale, so that another would only do harm.
+    #: True if the columns have one scale, and scaling them would do harm.
     of_one_scale: ClassVar[bool] = False
 
-    #: That in its name.
+    #: The parameter in the name.
     parameter: Parameter
 
     @property
@@ -54,16 +52,16 @@ class FeatureMap(ABC):
     @property
     @abstractmethod
     def n_out(self) -> int:
-        """Number of columns made of them."""
+        """Number of columns."""
 
     @property
     def name(self) -> str:
-        """In full: ``piecewise:4``."""
+        """The full name: ``piecewise:4``."""
         return str(MapName(type(self), self.parameter))
 
     @classmethod
     def read(cls, text: str) -> Parameter:
-        """The parameter that a name has in words: here a whole number. Raises FeatureMapError."""
+        """The parameter from its text, here a whole number. Raises FeatureMapError."""
         if not (text.isascii() and text.isdecimal() and int(text[:9]) >= 1 and len(text) < 9):
             raise FeatureMapError(
                 f"bad parameter in feature map '{cls.stem}:{text}': expected a whole number from 1 "
@@ -74,45 +72,36 @@ class FeatureMap(ABC):
     @classmethod
     @abstractmethod
     def learn(cls, rows: TrainingRows, parameter: Parameter) -> Self:
-        """The map learned from these rows.
-
-        Raises
-        ------
-        FeatureMapError : rows that it does not take
-        """
+        """The map learned from these rows. Raises FeatureMapError for rows that do not fit."""
 
     @abstractmethod
     def apply(self, X: Matrix) -> Matrix:
-        """φ of a block of rows, (k, n_in) CSR (without repeated entries) or dense, float32 or float64: (k, n_out) of
-        the same type, CSR if X is and the map ``keeps_sparse``, or if it ``makes_sparse``, else C-ordered and dense."""
+        """φ of a block of rows, (k, n_in) CSR without repeated entries, or dense, float32 or float64: (k, n_out) of the
+        same type. The result is CSR if X is and the map ``keeps_sparse``, or if it ``makes_sparse``; else C-ordered."""
 
     def values_of_row(self, stored: float) -> float:
-        """About how many values a mapped row stores, of a row that stores ``stored``, where it is CSR: here half of a
-        feature's columns for each."""
+        """The approximate number of values in a mapped CSR row, from a row with ``stored`` values. By default half of
+        the columns of each stored feature."""
         return stored * (1.0 + self.n_out / max(1, self.n_in)) / 2.0
 
     @abstractmethod
     def names(self, features: Sequence[str]) -> list[str]:
-        """Names (n_out,) of the columns, given the names ``features`` (n_in,) of the features."""
+        """The names (n_out,) of the columns, from the names ``features`` (n_in,)."""
 
     def arrays(self) -> dict[str, AnyArray]:
-        """Arrays that define the map, float64 or int64, by the names in ``members``; ``of_arrays`` makes an equal map
-        of them."""
+        """The arrays that define the map, float64 or int64, by the names in ``members``. ``of_arrays`` is the
+        inverse."""
         return {name: getattr(self, name) for name in self.members}
 
     @classmethod
     @abstractmethod
     def of_arrays(cls, n_in: int, parameter: Parameter, arrays: Mapping[str, AnyArray]) -> Self:
-        """The map with these arrays, which anybody may have written.
-
-        Raises
-        ------
-        FeatureMapError : they are not those of a map of ``n_in`` features
-        """
+        """The map with these arrays, from an untrusted file. Raises FeatureMapError if they are not those of a map of
+        ``n_in`` features."""
 
     def columns_mean_the_same(self, other: FeatureMap) -> bool:
-        """True if weights of one map's columns can start training with the other (warm start). By default only equal
-        maps qualify."""
+        """True if weights of one map's columns can start a training with the other (warm start): by default, if the
+        maps are equal."""
         mine, theirs = self.arrays(), other.arrays()
         return (
             self.name == other.name
@@ -121,19 +110,19 @@ class FeatureMap(ABC):
         )
 
     def parts(self) -> Parts | None:
-        """The features that its columns are made of; None where each is made of all."""
+        """The features behind each column; None if every column uses all."""
         return None
 
     def typical(self) -> NDArray[np.float64]:
-        """(n_in,) float64, the mean of the training rows; 0 where it is not known."""
+        """(n_in,) float64, the mean of the training rows, or 0 if unknown."""
         return np.zeros(self.n_in)
 
     def limits(self, j: int) -> tuple[float, float] | None:
-        """The lowest and the highest value of feature j in the training rows, where they are known."""
+        """The lowest and the highest value of feature j in the training rows, if known."""
         return None
 
     def breaks(self, j: int) -> NDArray[np.float64]:
-        """Positions, ascending, at which a column made from feature j has a bend or a step."""
+        """The values of feature j, ascending, at which a column has a bend or a step."""
         return np.empty(0)
 
 
@@ -145,8 +134,8 @@ class Parts:
     Attributes
     ----------
     features : the features of each part, ascending, 0..n_in−1; feature j alone is part j
-    of_column : (n_out,) int64, the part that a column belongs to
-    weighs : (n_out, n_out) CSR, of columns that are sums of others, see ``weights``; None without such columns
+    of_column : (n_out,) int64, the part of each column
+    weighs : (n_out, n_out) CSR, if some columns are sums of others; see ``weights``
     """
 
     features: Sequence[tuple[int, ...]]
@@ -154,22 +143,22 @@ class Parts:
     weighs: Matrix | None = None
 
     def weights(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The weights (n_out,) of the same ranker as by ``coef`` (n_out,), none for what is a sum of other columns."""
+        """The weights (n_out,) of the same ranker as ``coef`` (n_out,), with 0 for columns that are sums of others."""
         return coef if self.weighs is None else np.asarray(self.weighs @ coef)
 
 
 class AdditiveMap(FeatureMap):
-    """A map each of whose columns is made of one feature: a ranker on it is a sum of curves, one a feature."""
+    """A map whose columns are made of one feature each. A ranker on it is a sum of curves, one for each feature."""
 
     @abstractmethod
     def sources(self) -> NDArray[np.int64]:
-        """(n_out,) int64, 0..n_in−1: the feature that each column is made of."""
+        """(n_out,) int64, 0..n_in−1: the feature of each column."""
 
     def parts(self) -> Parts:
         return Parts([(j,) for j in range(self.n_in)], self.sources())
 
     def columns_mean_the_same(self, other: FeatureMap) -> bool:
-        """True if each feature has as many columns in both maps: then only the knots can differ."""
+        """True if each feature has as many columns in both maps, so that only knots differ."""
         return (
             self.name == other.name
             and isinstance(other, AdditiveMap)
@@ -180,7 +169,7 @@ class AdditiveMap(FeatureMap):
 def checked(
     arrays: Mapping[str, AnyArray], name: str, kind: type[np.generic], shape: tuple[int | None, ...]
 ) -> AnyArray:
-    """The array ``name``, of that type and shape (None: any length), and finite. Raises FeatureMapError."""
+    """The array ``name``, if it is finite and has this type and shape (None: any length). Raises FeatureMapError."""
     array = arrays[name]
     wanted = np.dtype(kind).newbyteorder("<")
     fits = len(array.shape) == len(shape) and all(
@@ -197,7 +186,7 @@ def checked(
 
 
 def check_size(name: str, n_rows: int, n_out: int, itemsize: int, advice: str) -> None:
-    """Raises FeatureMapError where ``n_rows`` dense rows of ``n_out`` columns are too many."""
+    """Raises FeatureMapError if ``n_rows`` dense rows of ``n_out`` columns are too large."""
     if n_out > MOST_COLUMNS:
         raise FeatureMapError(f"feature map {name} makes {n_out:,} columns, more than {MOST_COLUMNS:,}: {advice}")
     needed, most = n_rows * n_out * itemsize, int(SHARE_OF_MEMORY * memory())

@@ -1,7 +1,7 @@
-"""Rows as boosting looks at them: a sample, each value as the number of its bin.
+"""Rows for boosting: a sample, with the bin number of each value.
 
-A feature's bins are its values where there are few, and else runs of them that hold about as many rows each: a value
-that many rows have counts as one bin. O(n log n) a feature.
+The bins of a feature are its values if they are few, else runs of values with about as many rows each. A frequent value
+is one bin. O(n log n) a feature.
 """
 
 from __future__ import annotations
@@ -15,16 +15,23 @@ from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
 from apsvm.data.moments import column_moments
 
-#: Bins of a feature at the most.
+#: Most bins of a feature.
 BINS = 256
-#: Rows that are looked at, values of theirs, and features: more of them do not make better rules.
+#: Most rows, values and features in the sample: more do not make better rules.
 MOST_ROWS, MOST_VALUES, MOST_FEATURES = 50_000, 10_000_000, 1_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Binned:
-    """codes : (n, k) uint8, C-ordered, the bins of the values; targets : (K, n) float64; columns : (k,) int64, the
-    features; edges : of each, (bins − 1,) float64, ascending: a value is in bin b where b of them are below it."""
+    """Binned rows.
+
+    Attributes
+    ----------
+    codes : (n, k) uint8, C-ordered, the bins of the values
+    targets : (K, n) float64
+    columns : (k,) int64, the features
+    edges : for each feature (bins − 1,) float64, ascending; a value above b of them is in bin b
+    """
 
     codes: NDArray[np.uint8]
     targets: NDArray[np.float64]
@@ -32,7 +39,7 @@ class Binned:
     edges: list[NDArray[np.float64]]
 
     def thresholds(self, features: NDArray[np.int32], bins: NDArray[np.uint8]) -> NDArray[np.float64]:
-        """The values up to which rows are in ``bins`` of ``features``, numbers of ``columns``; 0 for negative ones."""
+        """The upper edges of the ``bins`` of ``features``, indices in ``columns``; 0 for a negative index."""
         width = max(edges.size for edges in self.edges) + 1
         table = np.zeros((len(self.edges), width))
         for row, edges in zip(table, self.edges, strict=True):
@@ -43,7 +50,7 @@ class Binned:
 def rows_to_learn_from(
     targets: NDArray[np.float64], d: int, rng: np.random.Generator, most: int | None = None
 ) -> NDArray[np.int64]:
-    """Indices, ascending, of a sample of the rows of ``targets`` (K, n), at most ``most`` or ``MOST_ROWS``. With two
+    """The indices, ascending, of a sample of the rows of ``targets`` (K, n), at most ``most`` or ``MOST_ROWS``. Of two
     classes the rarer one is kept whole, up to half of the sample."""
     n = int(targets.shape[1])
     most = min(MOST_ROWS if most is None else most, max(1000, MOST_VALUES // min(d, MOST_FEATURES)))
@@ -59,8 +66,8 @@ def rows_to_learn_from(
 
 
 def binned(X: Matrix, rows: NDArray[np.int64], targets: NDArray[np.float64]) -> Binned:
-    """The ``rows`` of X, CSR or dense (N, d), with targets (K, rows): of more than ``MOST_FEATURES`` features those
-    that go along with a target most (by correlation)."""
+    """The ``rows`` of X, CSR or dense (N, d), with targets (K, rows). Of more than ``MOST_FEATURES`` features, the ones
+    with the highest correlation with a target are kept."""
     X = X[rows]
     columns = np.arange(X.shape[1])
     if columns.size > MOST_FEATURES:
@@ -78,18 +85,18 @@ def binned(X: Matrix, rows: NDArray[np.int64], targets: NDArray[np.float64]) -> 
 
 def _edges(column: NDArray[np.float64]) -> NDArray[np.float64]:
     values, counts = np.unique(column, return_counts=True)
-    last = np.arange(values.size - 1)  # of the bins, but the highest
+    last = np.arange(values.size - 1)  # the last value of each bin except the highest
     if values.size > BINS:
         upto = np.cumsum(np.minimum(counts, column.size / BINS))
         last = np.unique(np.searchsorted(upto, upto[-1] * np.arange(1, BINS) / BINS))
         last = last[last < values.size - 1]
     low, high = values[last], values[last + 1]
     middle = np.maximum(0.5 * low + 0.5 * high, low)
-    return np.where(middle < high, middle, low)  # of neighbours in floating point
+    return np.where(middle < high, middle, low)  # neighbours in floating point have no middle
 
 
 def _correlation(X: Matrix, targets: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(d,) the largest magnitude of a feature's correlation with a target, each by a factor of the target's own."""
+    """(d,) the largest magnitude of each feature's correlation with a target, up to a factor for each target."""
     centred = targets - targets.mean(axis=1, keepdims=True)
     lengths = np.sqrt((centred**2).sum(axis=1, keepdims=True))
     deviation = np.sqrt(column_moments(X).variance)

@@ -1,5 +1,5 @@
-"""The values of single columns, as knots are chosen by them: zeros are counted and not stored, so that what is chosen
-does not depend on how X is stored. O(nnz log nnz), in groups of columns."""
+"""The sorted values of single columns, from which knots are chosen. Zeros are counted, not stored, so that the choice
+does not depend on the layout of X. O(nnz log nnz), in groups of columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from apsvm._support import sparse as sp
 from apsvm._support.types import Matrix
 
-#: Bytes of the columns that are sorted at a time.
+#: Bytes of columns that are sorted at a time.
 GROUP_BYTES = 1 << 26
 
 
@@ -22,22 +22,22 @@ class ColumnValues:
 
     Attributes
     ----------
-    nonzero : float64, ascending, those that are not 0
-    n : the number of values, zeros included
+    nonzero : float64, ascending, the values other than 0
+    n : number of values, zeros included
     """
 
     nonzero: NDArray[np.float64]
     n: int
 
     def range(self) -> NDArray[np.float64]:
-        """(3,) the smallest, the mean, and the largest."""
+        """(3,) the smallest value, the mean, and the largest."""
         lowest, highest = self.in_order(np.array([0, self.n - 1]))
         with np.errstate(over="ignore", invalid="ignore"):
             mean = self.nonzero.sum() / self.n
         return np.array([lowest, min(max(mean, lowest), highest) if np.isfinite(mean) else lowest, highest])
 
     def in_order(self, ranks: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The values of the given ranks, 0 (the smallest)..n−1."""
+        """The values at these ranks, from 0 for the smallest to n − 1."""
         zeros = self.n - self.nonzero.size
         negative = int(np.searchsorted(self.nonzero, 0.0))
         values = np.zeros(ranks.size)

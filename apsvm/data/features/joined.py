@@ -1,7 +1,6 @@
-"""Several maps of the same features side by side, as the average of rankers on each of them has them. None is learned:
-the maps are those of its members.
+"""Several maps of the same features side by side, for the average of rankers on each of them.
 
-    φ(x) = ( φ_1(x);  φ_2(x); … )
+φ(x) = ( φ_1(x);  φ_2(x); … )
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
 
-#: Between the names of maps that stand side by side.
+#: Separator of the names of joined maps.
 JOINT = "+"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Joined(FeatureMap):
-    """See the module. Its name is the names of ``maps`` with ``+`` between them; the array ``knots`` of the first of
-    them is its array ``0.knots``."""
+    """See the module. The name is the names of ``maps`` with ``+`` between them. The array ``knots`` of the first map
+    is the array ``0.knots``."""
 
     maps: tuple[FeatureMap, ...]
     parameter = None
@@ -75,7 +74,7 @@ class Joined(FeatureMap):
         numbers: dict[tuple[int, ...], int] = {(j,): j for j in range(self.n_in)}
         of_column, weighs = [], []
         for one, parts in zip(self.maps, each, strict=True):
-            # What is made of all features at once is one part beside the others.
+            # A map without parts is one part, of all features.
             parts = parts or Parts([tuple(range(self.n_in))], np.zeros(one.n_out, dtype=np.int64))
             here = np.array([numbers.setdefault(features, len(numbers)) for features in parts.features])
             of_column.append(here[parts.of_column])
@@ -83,7 +82,7 @@ class Joined(FeatureMap):
         return Parts(list(numbers), np.concatenate(of_column), sp.block_diag(weighs, format="csr"))
 
     def _knowing(self) -> FeatureMap:
-        """One that knows the training rows, where any does."""
+        """The first map that knows the training rows, else the first map."""
         return next((one for one in self.maps if self.n_in and one.limits(0) is not None), self.maps[0])
 
     def typical(self) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""The map that leaves the features as they are: φ(x) = x."""
+"""The identity map: φ(x) = x."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Linear(AdditiveMap):
-    """φ(x) = x, of ``width`` features."""
+    """φ(x) = x for ``width`` features."""
 
     stem: ClassVar[str] = "linear"
     keeps_sparse: ClassVar[bool] = True

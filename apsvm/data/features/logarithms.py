@@ -1,11 +1,11 @@
-"""The features, and beside each one with a long tail its logarithm: amounts, counts, durations, prices.
+"""The features, and the logarithms of those with a long tail: amounts, counts, durations, prices.
 
     φ(x) = ( x;  f_k(x_{j_k}) − f_k(0) for k = 1..K ),     f(x) = sign(z) log(1 + |z|),     z = (x − origin) / unit
 
 A feature has a logarithm if its skewness is beyond ``SKEWNESS`` and it has more than ``FEW_VALUES`` values. ``origin``
-is 0 where 0 lies among the values, else the end of them at which they crowd; ``unit`` is the median of |x − origin|
-over the rows that are not at the origin, negative where the tail leads to lower values. f(0) is subtracted so that
-sparse rows stay sparse. All is learned from at most ``MOST_ROWS`` rows: O(n log n) a feature.
+is 0 if 0 lies within the range of the values, else the end of the range opposite the tail. ``unit`` is the median of
+|x − origin| over the rows that are not at the origin, negative if the tail leads to lower values. f(0) is subtracted so
+that sparse rows stay sparse. At most ``MOST_ROWS`` rows are used: O(n log n) a feature.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from apsvm.data.features.columns import ColumnValues, column_values
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
-#: Skewness of an exponential distribution. Columns of fewer values are marks and small counts.
+#: Skewness of an exponential distribution. A column of few values holds marks or small counts.
 SKEWNESS, FEW_VALUES = 2.0, 10
-#: Rows, evenly spaced, that are looked at.
+#: Most rows to learn from, evenly spaced.
 MOST_ROWS = 20_000
 
 
@@ -40,7 +40,7 @@ class Logarithms(AdditiveMap):
     ----------
     width : number of features
     tailed : (K,) int64, ascending, the features that have a logarithm
-    origins, units : (K,) float64, of each of them
+    origins, units : (K,) float64, one for each of these features
     """
 
     stem: ClassVar[str] = "logarithms"
@@ -78,7 +78,7 @@ class Logarithms(AdditiveMap):
         return np.hstack([X, self._logarithms(X[:, self.tailed], every).astype(X.dtype, copy=False)])
 
     def _logarithms(self, values: AnyArray, of_value: NDArray[np.int64]) -> NDArray[np.float64]:
-        """f − f(0) of ``values``, of the tailed features numbered ``of_value``."""
+        """f − f(0) of ``values``; ``of_value`` has their indices in ``tailed``."""
         origins, units = self.origins[of_value], self.units[of_value]
         result: NDArray[np.float64] = _signed((values - origins) / units) - _signed(-origins / units)
         return result
@@ -113,11 +113,11 @@ def _signed(z: AnyArray) -> NDArray[np.float64]:
 
 
 def _tail(values: ColumnValues) -> tuple[float, float] | None:
-    """Origin and unit of a feature of these values, None where it has no long tail."""
+    """The origin and unit of a feature with these values; None if it has no long tail."""
     lowest, highest = values.in_order(np.array([0, values.n - 1])).tolist()
     if np.unique(values.nonzero).size + (values.nonzero.size < values.n) <= FEW_VALUES:
         return None
-    size = max(abs(lowest), abs(highest))  # the third moment of larger values may be beyond float64
+    size = max(abs(lowest), abs(highest))  # third moments of huge values overflow
     scaled = values.nonzero / size
     mean = scaled.sum() / values.n
     zeros = values.n - scaled.size

@@ -1,4 +1,4 @@
-"""A matrix as a map shows it, taken in blocks of rows: only what is requested is ever made."""
+"""A matrix behind a feature map. Only the rows that are requested are mapped."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from apsvm.data.features.base import FeatureMap
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray, RowNumbers
 
-#: Bytes of a block of mapped rows, about.
+#: Approximate bytes in a block of mapped rows.
 BLOCK_BYTES = 1 << 23
-#: Of a mapped row that is sparse.
+#: Bytes of a column index in sparse mapped rows.
 _BYTES_OF_INDEX = 4
-#: Rows of a CSR matrix are taken as dense ones if that takes at most this many times its bytes.
+#: A CSR matrix becomes dense if that takes at most this many times its bytes.
 DENSE_IF = 1.25
 
 
 class MappedMatrix:
-    """φ(X), of which rows can be taken: ``self[which]`` for a slice or (k,) integers is a CSR matrix or a dense array.
+    """φ(X). ``self[which]``, for a slice or (k,) integers, maps these rows: a CSR matrix or a dense array.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class MappedMatrix:
 
     @property
     def values_of_row(self) -> float:
-        """Number of values stored in a mapped row; an estimate if the rows are sparse."""
+        """Number of values in a mapped row, an estimate if rows are sparse."""
         n, n_out = self.shape
         if not self.sparse:
             return float(n_out)
@@ -65,19 +65,19 @@ class MappedMatrix:
 
     @property
     def rows_per_block(self) -> int:
-        """Number of rows in a block; it depends on the data alone."""
+        """Number of rows in a block, from the data alone."""
         of_value = self.dtype.itemsize + (_BYTES_OF_INDEX if self.sparse else 0)
         return max(1, int(BLOCK_BYTES / max(self.values_of_row * of_value, 8.0)))
 
     def blocks(self, n: int) -> Iterator[slice]:
-        """0..n in blocks."""
+        """The blocks of 0..n."""
         step = self.rows_per_block
         for begin in range(0, n, step):
             yield slice(begin, min(n, begin + step))
 
     def materialised(self, selection: RowNumbers, within: float, *, single: bool = False) -> Matrix | None:
-        """The rows ``selection`` (m,) as one matrix, or None where that takes more than this many bytes; ``single``: in
-        float32."""
+        """The mapped rows ``selection`` (m,) as one matrix, in float32 if ``single``; None if it would take more than
+        ``within`` bytes."""
         m, n_out = selection.size, self.shape[1]
         dtype = np.dtype(np.float32) if single else self.dtype
         if not self.sparse:
@@ -95,7 +95,7 @@ class MappedMatrix:
             begin, stored = stored, stored + int(block.data.size)
             if stored > most:
                 return None
-            if stored > values.size:  # the first block says about how many there are
+            if stored > values.size:  # the first block predicts their number
                 room = int(min(most, 1.05 * stored * m / place.stop))
                 values, indices = _with_room(values, begin, room), _with_room(indices, begin, room)
             values[begin:stored], indices[begin:stored] = block.data, block.indices
@@ -106,7 +106,7 @@ class MappedMatrix:
 
 
 def _with_room(values: AnyArray, used: int, room: int) -> AnyArray:
-    """The first ``used`` values in an array that has room for this many."""
+    """The first ``used`` values in an array of length ``room``."""
     longer = np.empty(room, dtype=values.dtype)
     longer[:used] = values[:used]
     return longer

@@ -1,10 +1,10 @@
-"""Nyström's features: a ranker on them is, nearly, one with an RBF kernel (Williams and Seeger, NIPS 2000).
+"""Nyström's features: a ranker on them approximates one with an RBF kernel (Williams and Seeger, NIPS 2000).
 
     φ(x) = k(x, landmarks) K^{−1/2},     k(x, y) = exp(−γ ‖z(x) − z(y)‖²),     K = k(landmarks, landmarks)
 
-z standardises the features; the landmarks are M of the training rows, drawn; γ is 1/d, d being the number of features
-that are not constant (half the mean squared distance of two rows, as they are standardised). K^{−1/2} is scikit-learn's
-``Nystroem``'s, singular values below 1e-12 raised to it. O(nM(d + M)); dense.
+z standardises the features. The landmarks are M training rows, drawn at random. γ is 1/d for d features that are not
+constant: half the mean squared distance of two standardised rows. K^{−1/2} is that of scikit-learn's ``Nystroem``, with
+singular values of at least 1e-12. O(nM(d + M)); dense.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from apsvm.data.features.standardised import standardisation, standardised
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
-#: Singular values of K are raised to this.
+#: Smaller singular values of K are raised to this one.
 LEAST_SINGULAR_VALUE = 1e-12
 
 

@@ -5,12 +5,12 @@ Annals of Statistics 1991, with fixed knots).
 
     h(x, q) = max(0, x − q) for q ≥ 0,   min(0, x − q) for q < 0
 
-Both kinds are 0 at x = 0, so that sparse rows stay sparse; beside the linear column and a constant they span what
-max(0, x − q) does alone, since min(0, x − q) = (x − q) − max(0, x − q).
+Both kinds are 0 at x = 0, so that sparse rows stay sparse. With the linear column and a constant they span the same
+functions as max(0, x − q), since min(0, x − q) = (x − q) − max(0, x − q).
 
-The knots of a feature are its quantiles 1/(K+1) … K/(K+1) over the training rows (values that occur), or, where more
-than one of them is 0, those of its values other than 0; each once, strictly between its smallest and its largest value.
-A feature of two values has none. Neither rule looks at how X is stored.
+The knots of a feature are its quantiles 1/(K+1) … K/(K+1) over the training rows (values that occur). If more than one
+of them is 0, the quantiles are those of its values other than 0. Knots are distinct and lie strictly between the
+smallest and the largest value. A feature of two values has none. The layout of X does not matter.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from apsvm.data.features.columns import ColumnValues, column_values
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
 
-#: Dense rows that are mapped at a time, so that they stay in the cache.
+#: Dense rows that are mapped at a time and stay in the cache.
 _ROWS = 256
-#: Knots that are taken however few the rows.
+#: Number of knots that is accepted for any number of rows.
 _ALWAYS = 100
 
 
@@ -44,7 +44,7 @@ class Piecewise(AdditiveMap):
     Attributes
     ----------
     knots : float64, ascending within a feature
-    starts : (n_in + 1,) int64, those of feature j are ``knots[starts[j]:starts[j + 1]]``
+    starts : (n_in + 1,) int64; the knots of feature j are ``knots[starts[j]:starts[j + 1]]``
     ranges : (3, n_in) float64, the lowest value, the mean and the highest of each feature in the training rows
     """
 
@@ -91,7 +91,7 @@ class Piecewise(AdditiveMap):
         out = np.empty((X.shape[0], self.n_out), dtype=X.dtype)
         for begin in range(0, X.shape[0], _ROWS):
             rows = X[begin : begin + _ROWS]
-            # Feature by feature: numpy is many times as fast along long lines as across short ones.
+            # Feature by feature: numpy is many times faster along long lines than across short ones.
             hinges = rows.T[of_knot]
             hinges -= knots
             np.maximum(hinges, low, out=hinges)
@@ -105,16 +105,16 @@ class Piecewise(AdditiveMap):
         return features
 
     def _hinges_of_sparse(self, X: Matrix) -> Matrix:
-        """(k, number of knots) CSR: each stored value against all knots of its feature."""
+        """(k, number of knots) CSR, from each stored value and all knots of its feature."""
         counts = np.diff(self.starts)[X.indices]
-        # For each pair of a stored value and a knot: the value's number, and the knot's.
+        # For each pair of a stored value and a knot: the indices of both.
         value = np.repeat(np.arange(X.indices.size), counts)
         first = np.cumsum(counts) - counts
         knot = np.arange(value.size) - first[value] + self.starts[X.indices[value]]
         q = self.knots.astype(X.dtype)[knot]
         hinges = X.data[value] - q
         hinges = np.where(q < 0, np.minimum(hinges, 0), np.maximum(hinges, 0))
-        # A value of 0 that is stored is 0 here as well: both hinges are.
+        # Both hinges of a stored 0 are 0.
         kept = hinges != 0
         upto = np.concatenate([[0], np.cumsum(kept)])
         of_value = upto[np.append(first, value.size)]
@@ -161,7 +161,7 @@ class Piecewise(AdditiveMap):
 
 
 def _knots(values: ColumnValues, K: int) -> NDArray[np.float64]:
-    """The knots of a feature of these values, ascending."""
+    """The knots of a feature with these values, ascending."""
     lowest, highest = values.in_order(np.array([0, values.n - 1]))
     knots = values.in_order(_ranks(K, values.n))
     if np.count_nonzero(knots == 0.0) > 1 and values.nonzero.size:

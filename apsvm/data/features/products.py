@@ -2,8 +2,8 @@
 
     φ(x) = ( z_1 … z_d;  z_i z_j for i ≤ j ),     z_j = (x_j − mean_j) / deviation_j
 
-The features are standardised inside the map, since products of features that are far from 0 are nearly the features
-again. d + d(d+1)/2 columns, dense.
+The map standardises the features, since products of features far from 0 are nearly proportional to the features.
+d + d(d+1)/2 columns, dense.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Products(FeatureMap):
         return cls(centre, deviation)
 
     def columns_mean_the_same(self, other: FeatureMap) -> bool:
-        """True if both maps have as many features: then only their means and deviations can differ."""
+        """True if both maps have as many features, so that only means and deviations differ."""
         return self.name == other.name and self.n_in == other.n_in
 
 

@@ -1,16 +1,16 @@
-"""Rules that boosting finds: a ranker on them is a sum of short rules (RuleFit; Friedman and Popescu, Annals of Applied
-Statistics 2008), of one feature each at depth 1, of at most two at depth 2.
+"""Rules from boosting: a ranker on them is a sum of short rules (RuleFit; Friedman and Popescu, Annals of Applied
+Statistics 2008), with one feature each at depth 1 and at most two at depth 2.
 
     φ(x) = ( z_1 … z_m;  1[x in leaf 1], 1[x in leaf 2], …;  s_1 … s_K )
 
-The leaves are those of shallow symmetric trees, in which all nodes of a level have one split. They are grown by
-stochastic gradient boosting (Friedman 2002; CatBoost, Prokhorenkova et al. 2018) on the targets of the training rows:
-log loss for two classes, squares for grades; of several classes each in turn. Equal leaves are one column. z are the
-piecewise columns (``piecewise``), at a deviation of ``BESIDE``. s are the scores of the boosting, one a target, at a
-deviation of ``OF_SCORE``: a ranker of small weights has the order of the boosting, and larger ones correct it. They
-are sums of leaves, so that a ranker is a sum of rules all the same (``Parts.weights``). Columns are of one scale:
-they are not scaled again. A map that has seen the targets of rows flatters them: what is chosen by rows held out
-learns a map for each fold (``looks_at_targets``).
+The leaves belong to shallow symmetric trees, in which all nodes of a level have one split. Stochastic gradient boosting
+(Friedman 2002; CatBoost, Prokhorenkova et al. 2018) grows them on the targets of the training rows: with log loss for
+two classes, squares for grades, and each of several classes in turn. Equal leaves are one column. z are the piecewise
+columns (``piecewise``), at a deviation of ``BESIDE``. s are the scores of the boosting, one for each target, at a
+deviation of ``OF_SCORE``: a ranker with small weights has the order of the boosting, and larger weights correct it.
+Scores are sums of leaves, so that a ranker remains a sum of rules (``Parts.weights``). Columns have one scale and are
+not scaled again. The map fits the targets it has seen too well: a choice by held-out rows learns a map for each fold
+(``looks_at_targets``).
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
 #: .736 by CatBoost). On 32 of them the boosting alone has .700 without noise and .732 with it.
 RATE, ROWS, PRIOR, LEAF_PRIOR, NOISE = 0.03, 0.8, 3.0, 0.3, 2.0
 DEPTH, MOST_DEPTH, MOST_TREES = 5, 6, 10_000
-#: Trees where no number is named; of several classes each has this many at least.
+#: Default number of trees, and the fewest trees of each of several classes.
 TREES, TREES_OF_CLASS = 400, 20
-#: Features that a tree may split by, at most: growing it takes time in proportion.
+#: Most features among which a tree chooses its splits; its time is proportional to their number.
 MOST_COLUMNS = 128
 #: The deviations of the piecewise columns and of the scores. Of 17 sets, three splits of each, AP is .869 without the
 #: scores, .872 at a deviation of 1, .874, .875, .875 and .874 at 2, 3, 5 and 10; .866 by boosted trees. Where rows are
 #: few the piecewise columns are to be trusted more: of 31 other sets of 138 to 1,558 training rows AP is .6265, .631,
 #: .635, .640 and .637 where they have .3, 1, 2, 4 and 8; of 14 larger ones .9150, .9151, .9148, .9137 and less.
 BESIDE, OF_SCORE = 2.0, 3.0
-#: Rows whose leaves are kept at once where only their scores are wanted: 5 kB each.
+#: Rows whose leaves are in memory at once, 5 kB each, to compute scores.
 _ROWS_AT_ONCE = 1 << 12
-#: In ``features``: all rows go left.
+#: Value in ``features`` of a node without a split: all rows go left.
 _NOT_SPLIT = -1
 
 
@@ -67,17 +67,16 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rules(FeatureMap):
-    """See the module. Trees are complete, of T nodes and L leaves: node i has the children 2i + 1 and 2i + 2.
+    """See the module. Trees are complete, with T nodes and L leaves; node i has the children 2i + 1 and 2i + 2.
 
     Attributes
     ----------
     beside : the piecewise map
-    divisors : (its columns,) float64, what they are divided by
-    features : (trees, T) int64, the feature that a node splits by; −1: all rows go left
-    thresholds : (trees, T) float64, a row goes left where its value is at most this
-    kept : (trees, L) int64, 1 where a leaf is a column, 0 where an earlier tree has an equal one, or no training row is
-        in it
-    sums : (columns of leaves, K) float64, what each adds to the scores of the boosting
+    divisors : (columns of ``beside``,) float64, their divisors
+    features : (trees, T) int64, the feature of each split; −1: all rows go left
+    thresholds : (trees, T) float64; a row goes left if its value is at most the threshold
+    kept : (trees, L) int64, 1 if a leaf is a column, 0 if an earlier leaf is equal or no training row reaches it
+    sums : (columns of leaves, K) float64, the share of each in the scores of the boosting
     """
 
     stem: ClassVar[str] = "rules"
@@ -163,7 +162,7 @@ class Rules(FeatureMap):
         grown = (features >= 0).any(axis=1)
         features, thresholds = features[grown], thresholds[grown]
         kept, first = _first_of_equals(features, thresholds)
-        # What equal leaves add to a score, their column does.
+        # The column of equal leaves has the sum of their values.
         adds = np.zeros((kept.size, len(targets)))
         of_target = (np.arange(grown.size) % len(targets))[grown]
         values = values.reshape(-1, nodes + 1)[grown].ravel()
@@ -187,7 +186,7 @@ class Rules(FeatureMap):
         return self._leaves(X, beside)
 
     def of_boosting(self, X: Matrix) -> NDArray[np.float64]:
-        """(k, K) float64, the scores of the boosting, of deviation ``OF_SCORE`` on the rows it was learned from."""
+        """(k, K) float64, the scores of the boosting, with the deviation ``OF_SCORE`` in the training rows."""
         K, none = int(self.sums.shape[1]), np.empty((X.shape[0], 0), dtype=X.dtype)
         scores = np.empty((X.shape[0], K))
         for begin in range(0, X.shape[0], _ROWS_AT_ONCE):
@@ -197,7 +196,7 @@ class Rules(FeatureMap):
         return scores
 
     def _leaves(self, X: Matrix, beside: AnyArray) -> Matrix:
-        """The columns of the leaves and the scores, (k, …) CSR, behind those of ``beside`` (k, …)."""
+        """(k, …) CSR: the columns ``beside`` (k, …), then the leaves and the scores."""
         indptr, indices, values = self._stored(X, beside)
         stored = int(indptr[-1])
         kind = np.int32 if stored < np.iinfo(np.int32).max else np.int64
@@ -207,7 +206,7 @@ class Rules(FeatureMap):
         )
 
     def _stored(self, X: Matrix, beside: AnyArray) -> tuple[NDArray[np.int64], NDArray[np.int32], AnyArray]:
-        """Row by row the places and the columns, with room behind the last, of what ``_leaves`` stores."""
+        """The CSR arrays of ``_leaves``: row pointers, columns and values, with unused room at the end."""
         n, features = int(X.shape[0]), self.features
         if sp.issparse(X):
             used = np.unique(np.append(features[features >= 0], 0))
@@ -259,7 +258,7 @@ class Rules(FeatureMap):
         n_beside, (n_leaves, n_scores) = self.beside.n_out, self.sums.shape
         nowhere = np.zeros(n_scores, dtype=np.int64)
         of_column = np.concatenate([self.beside.sources(), np.array(of_leaves, dtype=np.int64), nowhere])
-        # A score weighs its leaves, and nothing itself.
+        # The weight of a score is dealt to its leaves.
         leaves = sp.hstack([sp.eye_array(n_leaves), sp.csr_array(self.sums)])
         weighs = sp.block_diag([sp.eye_array(n_beside), leaves, sp.csr_array((n_scores, 0))], format="csr")
         return Parts(list(numbers), of_column, weighs)
@@ -308,16 +307,16 @@ def _divisors(beside: Piecewise, X: Matrix, selection: NDArray[np.int64]) -> NDA
 
 
 def _paths(depth: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """(L, depth) each: the nodes on the way to a leaf, and whether it goes right there."""
+    """(L, depth) each: the nodes on the path to a leaf, and True where the path goes right."""
     leaf, level = np.arange(2**depth)[:, None], np.arange(depth)
     nodes: NDArray[np.int64] = (1 << level) - 1 + (leaf >> (depth - level))
     return nodes, ((leaf >> (depth - 1 - level)) & 1).astype(bool)
 
 
 def _regions(features: NDArray[np.int64], thresholds: NDArray[np.float64]) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Bounds of each leaf, three arrays (T·L, depth): feature (−1: no bound), True for a lower bound, and the bound.
-    Only the tightest bounds of a feature are kept, ordered by feature, empty places last. Leaves that no row reaches,
-    or without a bound, have −1 only."""
+    """The bounds of each leaf in three arrays (T·L, depth): the feature (−1: no bound), True for a lower bound, and the
+    bound. Only the tightest bounds of a feature are kept, ordered by feature, empty entries last. Leaves without a
+    bound, or that no row reaches, have −1 only."""
     depth = int(features.shape[1] + 1).bit_length() - 1
     nodes, right = _paths(depth)
     of_node = features[:, nodes].reshape(-1, depth)
@@ -334,7 +333,7 @@ def _regions(features: NDArray[np.int64], thresholds: NDArray[np.float64]) -> tu
     again = np.zeros(side.shape, dtype=np.bool_)
     again[:, 1:] = side[:, 1:] == side[:, :-1]
     none = again | (of_bound < 0)
-    # Those that are none last: equal regions are equal rows then, and both bounds of a feature neighbours.
+    # Empty entries last: equal regions are equal rows then, and both bounds of a feature are neighbours.
     order = np.argsort(np.where(none, np.iinfo(np.int64).max, side), axis=1, kind="stable")
     parts = np.where(none, -1, of_bound), np.where(none, False, lower_bound), np.where(none, 0.0, tightest)
     of_bound, lower, bound = (np.take_along_axis(part, order, 1) for part in parts)
@@ -342,12 +341,12 @@ def _regions(features: NDArray[np.int64], thresholds: NDArray[np.float64]) -> tu
 
 
 def _first_of_equals(features: NDArray[np.int64], thresholds: NDArray[np.float64]) -> tuple[AnyArray, AnyArray]:
-    """(trees, L) int64: 1 for each leaf that bounds something, once; (trees · L,): the first leaf that is equal."""
+    """(trees, L) int64: 1 for the first of equal leaves with a bound; (trees · L,): the first leaf equal to each."""
     of_bound, lower, bound = _regions(features, thresholds)
     kept, equal = np.zeros(len(of_bound), dtype=np.int64), np.empty(0, dtype=np.int64)
     if kept.size:
         regions = np.hstack([of_bound.astype(np.float64), lower, bound + 0.0])
-        # Sorting one number a region is faster than sorting regions; if two regions share one, regions are sorted.
+        # Sorting a hash of each region is faster than sorting regions. If two regions share one, regions are sorted.
         factors = np.random.default_rng(0).integers(2**63, size=regions.shape[1], dtype=np.uint64) * 2 + 1
         numbers = (np.ascontiguousarray(regions).view(np.uint64) * factors).sum(axis=1)
         _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
@@ -361,8 +360,8 @@ def _first_of_equals(features: NDArray[np.int64], thresholds: NDArray[np.float64
 def bounds(
     features: NDArray[np.int64], thresholds: NDArray[np.float64], kept: NDArray[np.int64]
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Lower bounds, upper bounds and features of each kept leaf, (columns, depth) each: ±∞ without a bound; each
-    feature appears once, −1 elsewhere."""
+    """The lower bounds, upper bounds and features of each kept leaf, (columns, depth) each: ±∞ without a bound. A
+    feature appears once; other entries are −1."""
     of_bound, lower, bound = (part[kept.ravel() == 1] for part in _regions(features, thresholds))
     low = np.where(lower & (of_bound >= 0), bound, -np.inf)
     high = np.where(~lower & (of_bound >= 0), bound, np.inf)

@@ -1,12 +1,12 @@
-"""Scalings of the features, as a linear map in front of w: X itself is neither changed nor copied, sparse stays sparse.
+"""Scalings of the features, as a linear map in front of w: X is neither changed nor copied, and stays sparse.
 
     maxabs     x_j / max_i |x_ij|               standard   (x_j − mean_j) / deviation_j           l2   x / ‖x‖
 
-maxabs and standard are affine, so a ranker of scaled rows is one of the rows as they are: coef_j = w_j / s_j, and
-−Σ_j coef_j mean_j in the constant. Centring therefore costs a sparse X nothing. It changes no ranking, since it moves
-every score alike, and no ranking loss, whose row weights add up to 0; only losses that look at a score's sign notice,
-for which it is the better part of an intercept. l2 depends on the row: a model of it divides the rows it scores. What
-is learned is learned from the training rows alone.
+maxabs and standard are affine, so that a ranker of scaled rows is a ranker of the rows: coef_j = w_j / s_j, and
+−Σ_j coef_j mean_j in the constant. Centring costs a sparse X nothing. It moves every score alike: it changes no
+ranking, and no ranking loss, whose row weights add up to 0. Losses that use the sign of a score gain most of an
+intercept by it. l2 depends on the row: the model divides the rows that it scores. All is learned from the training rows
+alone.
 """
 
 from __future__ import annotations
@@ -25,8 +25,14 @@ SCALINGS = ("none", "maxabs", "standard", "l2")
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """divisors : (d,) float64, s_j, of a constant column its size, at least 1; centre : (d,) float64, subtracted first;
-    None for none. unit_rows : rows are divided by their Euclidean length (a row of zeros stays)."""
+    """A scaling.
+
+    Attributes
+    ----------
+    divisors : (d,) float64, s_j; for a constant column its magnitude, at least 1
+    centre : (d,) float64, subtracted first
+    unit_rows : True if rows are divided by their Euclidean length, unless it is 0
+    """
 
     name: str
     divisors: NDArray[np.float64] | None = None
@@ -34,7 +40,7 @@ class Scaling:
     unit_rows: bool = False
 
     def raw_weights(self, w: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        """coef (d,) and the constant for rows as they are, from the weights (d,) of scaled ones."""
+        """coef (d,) and the constant for unscaled rows, from the weights (d,) of scaled rows."""
         coef = w.copy() if self.divisors is None else w / self.divisors
         return coef, 0.0 if self.centre is None else -float(self.centre @ coef)
 
@@ -59,7 +65,7 @@ def learn_scaling(name: str, X: Matrix, selection: NDArray[np.int64] | None = No
 
 
 def scaling_of(name: str, largest: Callable[[], NDArray[np.float64]], moments: Callable[[], Moments]) -> Scaling:
-    """See ``learn_scaling``; ``largest`` gives the largest magnitude of each column (d,), ``moments`` theirs."""
+    """``learn_scaling`` from functions for the largest magnitudes (d,) and the moments of the columns."""
     if name == "none":
         return NO_SCALING
     if name == "l2":
@@ -71,6 +77,6 @@ def scaling_of(name: str, largest: Callable[[], NDArray[np.float64]], moments: C
         mean, variance = moments()
         usable = np.isfinite(variance) & (variance > 0.0)
         deviation = np.sqrt(np.where(usable, variance, 1.0))
-        # A constant of 1e16 would leave nothing of the other columns' digits in a score.
+        # A constant of 1e16 would cost the other columns all their digits in a score.
         return Scaling(name, np.where(variance == 0.0, np.maximum(np.abs(mean), 1.0), deviation), mean)
     raise ValueError(f"unknown scaling {name!r}: choose from {', '.join(SCALINGS)}")
