@@ -73,7 +73,7 @@ class SmoothSolution:
     ----------
     w : (dimension,) float64
     objective, gradient_norm : float, J and ‖∇J‖∞ at w, computed afresh
-    asked : float, requested gradient norm
+    target : float, requested gradient norm
     state : reason for the end
     iterations, evaluations : int
     seconds : float

@@ -265,7 +265,7 @@ class Trainer(ABC, Generic[SettingsT]):
         Name of the loss as in ``--loss``; or an object, for trainers that accept one.
     settings : SettingsT, optional
         An instance of the class ``Settings``; its defaults if None.
-    given : frozenset[str]
+    named : frozenset[str]
         Names of the settings that the user chose, for warnings about settings without effect.
 
     Raises

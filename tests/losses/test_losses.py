@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from functools import partial
 
 import numpy as np
 import pytest
-from instances import LOSS_NAMES, TWO_ARRAY_LOSSES
-from judge import METRICS, definition, loss_of_order
+from instances import LOSS_NAMES, RANKING_LOSSES, TWO_ARRAY_LOSSES
+from judge import definition, loss_of_order
 from over import over
 
 from apsvm import most_violated_ranking
@@ -17,10 +16,6 @@ from apsvm._support.registry import UnknownNameError
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError, RankingLoss
 from apsvm.losses.zero_one import ZeroOneLoss
-from apsvm.metrics import parse_metric
-from apsvm.oracles import ranking
-
-METRIC_OF = {"ap": "AP", "ndcg": "nDCG", "auc": "AUC"}
 
 
 @over("name", TWO_ARRAY_LOSSES)
@@ -35,51 +30,15 @@ def test_tables_fulfil_the_contract(name, n_pos, n_neg):
     assert 0.0 < worst <= 1.0 + 1e-12
 
 
-@over("name", TWO_ARRAY_LOSSES)
-def test_loss_is_the_best_metric_minus_the_metric(name, rng):
-    """From the metric's definition, and against ``apsvm.metrics`` where it has the metric: there the best is 1."""
+@over("name", RANKING_LOSSES)
+def test_loss_is_the_best_value_minus_that_of_the_order(name, rng):
+    """By the metric's definition; ``tests/metrics/test_against_losses.py`` has the metrics of the package."""
+    loss = make_loss(name)
     for _ in range(100):
-        n_pos, n_neg = rng.integers(1, 9, size=2)
-        scores_pos, scores_neg = rng.normal(size=n_pos), rng.normal(size=n_neg)
-        ranks = 1 + (scores_pos[None, :] > scores_neg[:, None]).sum(axis=1).astype(np.int32)
-        above = ranking.negatives_above(ranks, n_pos)
-        loss = make_loss(name).tables(n_pos, n_neg).loss(above)
-        scores = np.concatenate([scores_pos, scores_neg])
-        relevant = np.arange(scores.size) < n_pos
-        order = np.argsort(-scores)
-        assert loss == pytest.approx(loss_of_order(definition(name), relevant[order]), abs=1e-12)
-        if name in METRIC_OF:
-            assert loss == pytest.approx(1.0 - parse_metric(METRIC_OF[name])(scores, relevant), abs=1e-12)
-
-
-@pytest.mark.parametrize("k", [1, 3, 8, 30])
-def test_losses_outside_the_family_are_one_minus_their_metrics(k, rng):
-    """``apsvm.metrics`` where it has the metric, at sizes where the best is 1; the definition everywhere."""
-    for _ in range(50):
         n_pos, n_neg = rng.integers(1, 12, size=2)
-        scores = rng.normal(size=n_pos + n_neg)
-        relevant = np.arange(scores.size) < n_pos
-        in_order = relevant[np.argsort(-scores)]
+        in_order = rng.permutation(np.arange(n_pos + n_neg) < n_pos)
         above = np.flatnonzero(in_order) - np.arange(n_pos)
-        for name, metric in [
-            (f"ndcg@{k}", partial(METRICS["ndcg@k"], k=k)),
-            (f"p@{k}", partial(METRICS["p@k"], k=k)),
-            ("ndcg-chakrabarti", METRICS["ndcg-chakrabarti"]),
-            (f"pauc({1 / k})", partial(METRICS["pauc(beta)"], beta=1 / k)),
-        ]:
-            found = make_loss(name).of_ranking(above, n_neg)
-            assert found == pytest.approx(loss_of_order(metric, in_order), abs=1e-12)
-        ndcg = make_loss(f"ndcg@{k}").of_ranking(above, n_neg)
-        assert ndcg == pytest.approx(1 - parse_metric(f"nDCG@{k}")(scores, relevant), abs=1e-12)
-        partial_area = make_loss(f"pauc({1 / k})").of_ranking(above, n_neg)
-        assert partial_area == pytest.approx(1 - parse_metric(f"pAUC({1 / k})")(scores, relevant), abs=1e-12)
-        if n_pos >= k:
-            precision = make_loss(f"p@{k}").of_ranking(above, n_neg)
-            assert precision == pytest.approx(1 - parse_metric(f"P@{k}")(scores, relevant), abs=1e-12)
-        if (scores > 0).any():
-            a, b = int((relevant & (scores > 0)).sum()), int((~relevant & (scores > 0)).sum())
-            f1 = make_loss("f1").of_labelling(a, b, n_pos, n_neg)
-            assert f1 == pytest.approx(1 - parse_metric("F1")(scores, relevant), abs=1e-12)
+        assert loss.of_ranking(above, n_neg) == pytest.approx(loss_of_order(definition(name), in_order), abs=1e-12)
 
 
 def gains_never_fall(loss, n_pos, n_neg):

@@ -38,7 +38,7 @@ class StartsOfBags:
     Parameters
     ----------
     data : rows in bags
-    given : (dimension,) float64, replaces ``settings.start``; only its order of a bag's rows counts, not its length
+    start : (dimension,) float64, replaces ``settings.start``; only its order of a bag's rows counts, not its length
     is_rough : the first C begins at the end of the annealing with the loss itself, later ones only at the previous
         solution
     """

@@ -47,7 +47,7 @@ class StartsOfComponents:
     ----------
     data : for several components
     function : the function to minimise
-    given : (H·dimension,) float64, replaces clusters of the positives
+    start : (H·dimension,) float64, replaces clusters of the positives
     second_start : (H·dimension,) float64, another starting point for the first C
     is_rough : begins at one clustering, and for later values of C only at the previous solution
     """
