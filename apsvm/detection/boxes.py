@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from apsvm._support.files import read_bytes
 from apsvm.data.dataset import DataError
 from apsvm.detection.base import Counts, Floats
-from apsvm.detection.fields import LARGEST, box_of, fault, lines_of
+from apsvm.detection.fields import LARGEST, box_of, checked, lines_of
 
 _NPY = b"\x93NUMPY"
 
@@ -139,7 +139,7 @@ def _from_npy(name: str, content: bytes) -> Floats:
         bad = ~(np.abs(boxes) <= LARGEST).all(axis=1) | (boxes[:, 2:] < boxes[:, :2]).any(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
-        raise DataError(f"{name}: row {row} (counted from 0): {fault(tuple(boxes[row].tolist()))}")
+        checked(tuple(boxes[row].tolist()), f"{name}: row {row} (counted from 0)")
     return boxes
 
 

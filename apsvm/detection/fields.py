@@ -50,21 +50,14 @@ def box_of(words: Sequence[str], place: str) -> Box:
 
 
 def checked(box: Box, place: str) -> Box:
-    """The box. Raises DataError if it has a fault."""
-    wrong = fault(box)
-    if wrong is not None:
-        raise DataError(f"{place}: {wrong}")
-    return box
-
-
-def fault(box: Sequence[float]) -> str | None:
-    """The fault of a box, as ``expected …, found …``; None if it is valid."""
+    """The box. Raises DataError for invalid coordinates."""
     found = " ".join(f"{corner:.9g}" for corner in box)
     if not all(-LARGEST <= corner <= LARGEST for corner in box):  # also catches NaN
-        return f"expected four finite coordinates, found {found}"
+        raise DataError(f"{place}: expected four finite coordinates, found {found}")
     if box[2] < box[0] or box[3] < box[1]:
-        return f"expected xmin ≤ xmax and ymin ≤ ymax, found {found}; write a box x y w h as x y x+w y+h"
-    return None
+        expected = "expected xmin ≤ xmax and ymin ≤ ymax"
+        raise DataError(f"{place}: {expected}, found {found}; write a box x y w h as x y x+w y+h")
+    return box
 
 
 def files_in(folder: str, suffix: str) -> list[tuple[str, str]]:

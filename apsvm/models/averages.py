@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from apsvm._support.errors import ModelError
+from apsvm._support.errors import ModelError, require
 from apsvm.data.features.joined import Joined
 from apsvm.data.features.linear import Linear
 from apsvm.models.header import Header, LabelKind, Member
@@ -75,17 +75,16 @@ def members_of(ranker: LinearRanker) -> list[LinearRanker]:
     if not isinstance(joined, Joined) or len(joined.maps) != len(headers):
         maps = len(joined.maps) if isinstance(joined, Joined) else 1
         raise ModelError(f"expected a member for each of {maps} maps in 'members', found {len(headers)}")
-    if not all(member.divisor > 0.0 for member in ranker.header.members):
-        raise ModelError("expected a divisor above 0 of each of 'members'")
-    if ranker.header.certificate is not None:
-        raise ModelError("expected no 'certificate' of an average: its members have theirs")
+    divisors = [member.divisor for member in ranker.header.members]
+    require(min(divisors) > 0.0, "a divisor above 0 of each of 'members'")
+    require(ranker.header.certificate is None, "no 'certificate' of an average: its members have theirs")
     rankers = []
     each = zip(ranker.header.members, headers, joined.maps, joined.slices(), strict=True)
     for member, header, feature_map, columns in each:
-        if header.members or header.features.map != feature_map.name:
-            raise ModelError(f"expected a member on {feature_map.name}, found one on {header.features.map}")
-        if header.features.scale == "l2" or _common(header) != _common(ranker.header):
-            raise ModelError("expected members of the average's own features, labels and rows, none divided by length")
+        name, other = feature_map.name, header.features.map
+        require(not header.members and other == name, f"a member on {name}, found one on {other}")
+        is_alike = header.features.scale != "l2" and _common(header) == _common(ranker.header)
+        require(is_alike, "members of the average's own features, labels and rows, none divided by length")
         plain = None if isinstance(feature_map, Linear) else feature_map
         rankers.append(LinearRanker(ranker.coef[columns] * member.divisor, member.intercept, header, plain))
     return rankers

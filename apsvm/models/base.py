@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
 from apsvm._support.container import ModelError, sealed
+from apsvm._support.errors import require
 from apsvm._support.files import write_whole
 from apsvm._support.types import JsonDict, JsonObject, Matrix
 from apsvm.data.features.additive import Contributions
@@ -320,16 +321,15 @@ class Parts:
         if array is None:
             raise ModelError(f"expected the members {name}.npy …, found {', '.join(self._left) or 'none'}")
         native = self._dtype.newbyteorder("=")
-        if array.dtype != self._dtype or array.shape != shape:
-            raise ModelError(f"expected {name} of {native} and shape {shape}, found {array.dtype} of {array.shape}")
+        fits = array.dtype == self._dtype and array.shape == shape
+        require(fits, f"{name} of {native} and shape {shape}, found {array.dtype} of {array.shape}")
         if not np.isfinite(array).all():
             raise ModelError(f"a number in {name} is not finite")
         return np.ascontiguousarray(array, dtype=native)
 
     def require_none_left(self) -> None:
         """Raises ModelError for arrays that were not taken."""
-        if self._left:
-            raise ModelError(f"expected the model's members only, found {', '.join(self._left)} too")
+        require(not self._left, f"the model's members only, found {', '.join(self._left)} too")
 
 
 class Ranker(Model):

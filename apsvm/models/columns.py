@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from apsvm._support.errors import require
+
 #: Rules for missing cells (``--missing``).
 MISSING_RULES = ("median", "zero", "indicator", "refuse")
 
@@ -176,18 +178,18 @@ class Columns:
             raise ValueError(f"no row has the label {label!r}: the labels are {', '.join(self.label_words)}")
         return float(self.label_words.index(label))
 
-    def fault(self) -> str | None:
-        """Error in columns that no training produces, as "…, found …"; None if they are valid."""
-        if self.missing not in MISSING_RULES:
-            return f"one of {', '.join(MISSING_RULES)} in 'features.columns.missing', found {self.missing!r}"
+    def check(self) -> None:
+        """Raises ModelError for columns that no training produces."""
+        rules = f"one of {', '.join(MISSING_RULES)} in 'features.columns.missing'"
+        require(self.missing in MISSING_RULES, f"{rules}, found {self.missing!r}")
         for column in self.features:
-            if (column.kind is ColumnKind.DATE) != bool(column.parts) or column.order not in ("", *ORDERS):
-                return "an order of year, month and day, and parts, for columns of dates only"
-            if column.style not in ("", *(NUMBER_STYLES if column.kind is ColumnKind.NUMBER else ())):
-                return "point, comma or nothing as style, for columns of numbers only"
-            if column.parts and (not column.order or not math.isfinite(column.newest)):
-                return "an order and a newest date for a column of dates"
-        return None
+            is_date, is_number = column.kind is ColumnKind.DATE, column.kind is ColumnKind.NUMBER
+            is_whole = is_date == bool(column.parts) and column.order in ("", *ORDERS)
+            require(is_whole, "an order of year, month and day, and parts, for columns of dates only")
+            styles = ("", *NUMBER_STYLES) if is_number else ("",)
+            require(column.style in styles, "point, comma or nothing as style, for columns of numbers only")
+            is_dated = not is_date or (column.order != "" and math.isfinite(column.newest))
+            require(is_dated, "an order and a newest date for a column of dates")
 
     @classmethod
     def of_names(cls, names: tuple[str, ...]) -> Columns:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.errors import ModelError
+from apsvm._support.errors import require
 from apsvm._support.types import JsonDict, JsonObject, Matrix
 from apsvm.models.base import Parts, WeightedRanker
 from apsvm.models.header import Header
@@ -87,6 +87,5 @@ class ComponentRanker(WeightedRanker):
 def components_in(shape: JsonObject) -> int:
     """H, from a file. Raises ModelError."""
     H: int = shape["components"]
-    if H < 2:
-        raise ModelError(f"expected at least 2 in 'components', found {H}")
+    require(H >= 2, f"at least 2 in 'components', found {H}")
     return H

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from apsvm._support.errors import require
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -83,20 +85,18 @@ class Calibration:
         result: NDArray[np.float64] = np.clip(expit(self.slope * scores + self.offset), self.lower, self.upper)
         return result
 
-    def fault(self) -> str | None:
-        """Error in a calibration that no training produces, as "…, found …"; None if it is valid."""
-        scores, values = self.scores, self.probabilities
-        if self.method not in CALIBRATIONS:
-            return f"one of {', '.join(CALIBRATIONS)} in 'calibration.method', found {self.method!r}"
-        if self.method == "platt" and (self.slope is None or self.offset is None):
-            return "'calibration.slope' and 'calibration.offset' of Platt's method"
-        if self.method == "isotonic" and not (0 < len(scores) == len(values)):
-            return "as many 'calibration.scores' as 'calibration.probabilities', at least one"
-        if not _ascends((0.0, self.lower, self.upper, 1.0)):
-            return "non-decreasing 'calibration.lower' and 'calibration.upper' in [0, 1]"
-        if not (_ascends(scores) and _ascends((0.0, *values, 1.0))):
-            return "non-decreasing 'calibration.scores', and 'calibration.probabilities' in [0, 1]"
-        return None
+    def check(self) -> None:
+        """Raises ModelError for a calibration that no training produces."""
+        scores, values, method = self.scores, self.probabilities, self.method
+        require(method in CALIBRATIONS, f"one of {', '.join(CALIBRATIONS)} in 'calibration.method', found {method!r}")
+        is_known = method != "platt" or None not in (self.slope, self.offset)
+        require(is_known, "'calibration.slope' and 'calibration.offset' of Platt's method")
+        is_paired = method != "isotonic" or 0 < len(scores) == len(values)
+        require(is_paired, "as many 'calibration.scores' as 'calibration.probabilities', at least one")
+        limits = (0.0, self.lower, self.upper, 1.0)
+        require(_ascends(limits), "non-decreasing 'calibration.lower' and 'calibration.upper' in [0, 1]")
+        ascend = _ascends(scores) and _ascends((0.0, *values, 1.0))
+        require(ascend, "non-decreasing 'calibration.scores', and 'calibration.probabilities' in [0, 1]")
 
 
 def _ascends(values: tuple[float, ...]) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
-from apsvm._support.errors import ModelError
+from apsvm._support.errors import ModelError, require
 from apsvm.models import json as header_json
 from apsvm.models.columns import Columns, label_number
 from apsvm.models.decision import Calibration as Calibration
@@ -105,18 +105,15 @@ class Features:
 
     def check(self) -> None:
         """Raises ModelError for values that no training produces."""
-        if self.scale not in SCALES:
-            raise ModelError(f"expected one of {', '.join(SCALES)} in 'features.scale', found {self.scale!r}")
-        pool, columns = self.pool, self.columns
-        if pool is not None and not (pool and set(pool) <= set(POOLS) and len(set(pool)) == len(pool)):
-            raise ModelError(f"expected some of {', '.join(POOLS)} in 'features.pool', found {list(pool)!r}")
-        if columns is None:
-            return
-        wrong = columns.fault()
-        if wrong is not None:
-            raise ModelError(f"expected {wrong}")
-        if self.names != columns.feature_names():
-            raise ModelError("expected the names of the columns' features in 'features.names'")
+        scale, pool, columns = self.scale, self.pool, self.columns
+        require(scale in SCALES, f"one of {', '.join(SCALES)} in 'features.scale', found {scale!r}")
+        if pool is not None:
+            is_whole = bool(pool) and set(pool) <= set(POOLS) and len(set(pool)) == len(pool)
+            require(is_whole, f"some of {', '.join(POOLS)} in 'features.pool', found {list(pool)!r}")
+        if columns is not None:
+            columns.check()
+            names = columns.feature_names()
+            require(self.names == names, "the names of the columns' features in 'features.names'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,9 +306,8 @@ class Header(TrainingResult):
 
     def __post_init__(self) -> None:
         self.features.check()
-        wrong = None if self.calibration is None else self.calibration.fault()
-        if wrong is not None:
-            raise ModelError(f"expected {wrong}")
+        if self.calibration is not None:
+            self.calibration.check()
 
     def shown_label(self, label: float) -> str:
         """A label as in the training file: a word of a table, or a number."""
