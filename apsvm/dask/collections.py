@@ -91,30 +91,24 @@ def _values(part: Part, number: int) -> AnyArray:
     return np.asarray(part)
 
 
-def mapped(
-    X: Collection, function: Callable[..., AnyArray], *arguments: object, dtype: DTypeLike = np.float64
-) -> Collection:
+def mapped(X: Collection, function: Callable[[Matrix], AnyArray], *, dtype: DTypeLike = np.float64) -> Collection:
     """A lazy column with a value of ``function`` for each row: a dask array, series or list, as X is. For rows in this
     process, computed at once."""
     import dask
 
     if hasattr(X, "map_blocks"):
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-        return X.map_blocks(_of_rows, function, *arguments, dtype, drop_axis=1, meta=np.empty(0, dtype=dtype))
+        return X.map_blocks(_of_rows, function, dtype, drop_axis=1, meta=np.empty(0, dtype=dtype))
     if hasattr(X, "map_partitions"):
-        return X.map_partitions(_as_series, function, *arguments, dtype, meta=("score", dtype))
-    if not is_collection(X):
-        return function(X, *arguments)
-    delayed = dask.delayed(function)
-    return [delayed(part, *arguments) for part in parts_of("X", X)]
+        return X.map_partitions(_as_series, function, dtype, meta=("score", dtype))
+    return list(map(dask.delayed(function), parts_of("X", X))) if is_collection(X) else function(X)
 
 
-def _of_rows(X: Matrix, function: Callable[..., AnyArray], *arguments: Any) -> AnyArray:
-    *arguments_of_it, dtype = arguments
-    return function(X, *arguments_of_it) if X.shape[0] else np.empty(0, dtype=dtype)
+def _of_rows(X: Matrix, function: Callable[[Matrix], AnyArray], dtype: DTypeLike) -> AnyArray:
+    return function(X) if X.shape[0] else np.empty(0, dtype=dtype)
 
 
-def _as_series(frame: Part, function: Callable[..., AnyArray], *arguments: object) -> Part:
+def _as_series(frame: Part, function: Callable[[Matrix], AnyArray], dtype: DTypeLike) -> Part:
     import pandas as pd
 
-    return pd.Series(_of_rows(frame, function, *arguments), index=frame.index, name="score")
+    return pd.Series(_of_rows(frame, function, dtype), index=frame.index, name="score")
