@@ -25,7 +25,7 @@ from apsvm.selection.completion import outcomes, trained
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.constant_feature import constant_by_rule
 from apsvm.trainers.fitting import AUTO, Fit, about_data, scale_by_rule
-from apsvm.trainers.one_vs_rest import OneVsRestTrainer
+from apsvm.trainers.one_vs_rest import OneVsRestTrainer, of_class
 from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
 from apsvm.trainers.ranking_check import ranking_checked
 from apsvm.trainers.settings import SettingsError
@@ -104,8 +104,7 @@ class ClusterFit(Fit):
         if start is not None or not _leaves_open(self.trainer):
             yield from self._trained(self.trainer, watch, start, data or self.training_set())
             return
-        chosen, here = self._sample()
-        sample = Fit(**{field.name: getattr(here, field.name) for field in fields(here)})
+        chosen, sample = self._sample()
         if chosen is None:
             yield from outcomes(sample, watch)
             return
@@ -133,13 +132,13 @@ class ClusterFit(Fit):
         share = VALUES_OF_A_SAMPLE / max(1, self._matrix.size * every.size / len(dataset))
         chosen = None if share >= 1.0 else self._drawn(every, share)
         rows = np.unique(every if chosen is None else chosen)  # a row selected twice is gathered once
-        here = replace(
-            self,
+        sample = replace(
+            Fit(**{field.name: getattr(self, field.name) for field in fields(self)}),
             dataset=dataset.select(rows),
             target=self.target.of(rows),
             selection=None if rows.size == every.size else np.searchsorted(rows, every if chosen is None else chosen),
         )
-        return chosen, here
+        return chosen, sample
 
     def _drawn(self, every: NDArray[np.int64], share: float) -> NDArray[np.int64]:
         """About this share of the rows: whole queries if there are several, else of each class."""
@@ -165,18 +164,11 @@ class ClusterFit(Fit):
         trainer = self.trainer
         if isinstance(trainer, OneVsRestTrainer):
             starts = {label: trained.w for label, trained in first.classes if isinstance(trained.w, np.ndarray)}
-            outcome = first.classes[0][1]
-            label = first.classes[0][0]
-            plan = _at_scale(trainer.trainer.settled(outcome), _of_class(sample, label), _of_class(data, label))
+            label, outcome = first.classes[0]
+            plan = _at_scale(trainer.trainer.settled(outcome), of_class(sample, label), of_class(data, label))
             return OneVsRestTrainer(plan, starts), None
         assert isinstance(first.w, np.ndarray)
         return _at_scale(trainer.settled(first), sample, data), first.w
-
-
-def _of_class(data: TrainingSet, label: float) -> TrainingSet:
-    from apsvm.trainers.one_vs_rest import of_class
-
-    return of_class(data, label)
 
 
 def _at_scale(plan: AnyTrainer, sample: TrainingSet, data: TrainingSet) -> AnyTrainer:
