@@ -100,6 +100,6 @@ def first_of_bags(bags: Bags, *columns: Column) -> Iterator[Column]:
         yield None if values is None else np.asarray(values)[bags.first]
 
 
-def each_alone(X: Matrix, pool: Sequence[str]) -> Matrix:
+def pooled_alone(X: Matrix, pool: Sequence[str]) -> Matrix:
     """Pools each row (n, d) as a bag of its own: (n, k·d)."""
     return sp.csr_array(sp.hstack([X] * len(pool), format="csr")) if sp.issparse(X) else np.tile(X, (1, len(pool)))

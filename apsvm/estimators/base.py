@@ -30,7 +30,7 @@ from apsvm.data.labels import Target
 from apsvm.data.moments import column_moments
 from apsvm.data.pooling import pooled_rows
 from apsvm.data.takes import Takes
-from apsvm.estimators.bags import bags_in, each_alone, first_of_bags
+from apsvm.estimators.bags import bags_in, first_of_bags, pooled_alone
 from apsvm.estimators.frames import validated
 from apsvm.estimators.messages import WeakRankerWarning
 from apsvm.estimators.parameters import parameters_of
@@ -173,7 +173,7 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         """
         check_is_fitted(self)
         header = self._model.header
-        X, target = self._judged(X, y)
+        X, target = self._read_for_metric(X, y)
         of_bags = header.latent or header.features.pool is not None
         by_bag = self._by_bag(X, bags, needed=of_bags, y=y, qid=qid, sample_weight=sample_weight)
         if by_bag is not None:
@@ -204,7 +204,7 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
     def decision_function(self, X: Matrix) -> NDArray[np.float64]:
         """Scores of the rows of X (n, n_features_in_): (n,) float64. A ranker's are higher for more relevant rows. A
         classifier's are minus the model's threshold, and higher for the second of ``classes_``."""
-        return self._as_decided(self._scores(X))
+        return self._decision_values(self._scores(X))
 
     def bag_scores(self, X: Matrix, bags: ArrayLike) -> NDArray[np.float64]:
         """Score of each bag, as ``decision_function`` scores rows.
@@ -229,7 +229,7 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         """
         check_is_fitted(self)
         X = validated(self, X, reset=False)
-        return self._as_decided(self._scores_of(X, bags_in(bags, X.shape[0])))
+        return self._decision_values(self._scores_of(X, bags_in(bags, X.shape[0])))
 
     def deciding_rows(self, X: Matrix, bags: ArrayLike) -> NDArray[np.int64]:
         """Index of the deciding row of each bag, its most relevant row by the model; the first of equal ones.
@@ -270,7 +270,7 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
             rows = np.flatnonzero(leading == component)
             gave[rows] = contributions[rows]
         kept = len(names) if gave[:, -1].any() else len(names) - 1
-        base = np.array([contributions.base for contributions in each])[leading] - self._line
+        base = np.array([contributions.base for contributions in each])[leading] - self._threshold
         return Explanation(base, names[:kept], gave[:, :kept])
 
     def to_model(self) -> Ranker:
@@ -303,24 +303,24 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         """X as an array and the meaning of y in fit, checked."""
         raise NotImplementedError
 
-    def _judged(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
+    def _read_for_metric(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
         """X as an array and the meaning of y to the metric, checked."""
         raise NotImplementedError
 
-    def _recall(self, header: Header) -> None:
+    def _restore(self, header: Header) -> None:
         """Sets the fitted attributes that a header records."""
 
-    def _as_decided(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _decision_values(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values of ``decision_function`` from the model's scores."""
         return scores
 
     @property
-    def _line(self) -> float:
+    def _threshold(self) -> float:
         """The model's score at which ``decision_function`` is 0."""
         return 0.0
 
     def _set_weights(self, coef: NDArray[np.float64], intercept: float) -> None:
-        """Sets ``coef_`` and ``intercept_``; ``_recall`` has set the other attributes."""
+        """Sets ``coef_`` and ``intercept_``; ``_restore`` has set the other attributes."""
         self.coef_, self.intercept_ = coef, intercept
 
     # Methods that all classes share.
@@ -379,7 +379,7 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         own."""
         pool = self._model.header.features.pool
         if pool is not None:
-            X = each_alone(X, pool) if bags is None else pooled_rows(X, bags, pool)
+            X = pooled_alone(X, pool) if bags is None else pooled_rows(X, bags, pool)
         scores: NDArray[np.float64] = self._model.score(X, threads=self._threads())
         return scores if bags is None or pool is not None else bags.best(scores)
 
@@ -417,7 +417,7 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
 
     def _finish(self, model: Ranker, X: Matrix, outcome: Outcome) -> None:
         """Sets the attributes of a fit on X. Warns if it stopped early or if the ranker is weak."""
-        self._keep(model)
+        self._set_model(model)
         if hasattr(self, "feature_importances_"):
             del self.feature_importances_
         importance = importances(model, X)
@@ -430,7 +430,7 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         for caution in outcome.cautions:
             warn_caller(f"{type(self).__name__}: {caution}", WeakRankerWarning)
 
-    def _keep(self, model: Ranker) -> None:
+    def _set_model(self, model: Ranker) -> None:
         """Sets the fitted attributes from the model."""
         self._model, header = model, model.header
         self.feature_map_ = model.feature_map
@@ -438,13 +438,13 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         self.n_iter_ = epochs if header.iterations is None else header.iterations
         self.n_queries_ = 1 if header.data.queries is None else header.data.queries
         self.n_queries_skipped_ = header.data.queries_skipped or 0
-        self._recall(header)
+        self._restore(header)
         parts = model.linear_parts()
         if len(parts) == 1:
             self._set_weights(parts[0].coef.copy(), parts[0].intercept)
         else:
             self.coef_ = np.stack([part.coef for part in parts])
-            self.intercept_ = np.array([part.intercept - self._line for part in parts])
+            self.intercept_ = np.array([part.intercept - self._threshold for part in parts])
 
     @classmethod
     def _of_model(cls, model: Ranker, parameters: JsonObject) -> Self:
@@ -463,7 +463,7 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
             estimator.n_features_in_ = len(names)
         if names is not None:
             estimator.feature_names_in_ = np.array(names, dtype=object)
-        estimator._keep(model)
+        estimator._set_model(model)
         return estimator
 
     @classmethod

@@ -36,7 +36,7 @@ def decision_rule(threshold: object, calibrate: object, *, fit_intercept: bool) 
     return DecisionRule(None if threshold is None else ThresholdRule.parse(threshold), calibrate)
 
 
-def decided(fit: Fit, outcome: Outcome, header: Header, rule: DecisionRule) -> Header:
+def with_decision(fit: Fit, outcome: Outcome, header: Header, rule: DecisionRule) -> Header:
     """The header with the threshold and the calibration that the rule requests. Raises ValueError."""
     try:
         decision = decide(fit, outcome, rule)
@@ -65,11 +65,11 @@ def score_of_even_odds(calibration: Calibration) -> float:
     return float(np.interp(0.5, values, scores))
 
 
-def least_errors_line(scores: NDArray[np.float64], relevant: NDArray[np.bool_], weights: tuple[float, float]) -> float:
+def cheapest_threshold(scores: NDArray[np.float64], relevant: NDArray[np.bool_], weights: tuple[float, float]) -> float:
     """Threshold with the least total weight of rows on its wrong side; the highest of equally good ones, halfway
     between two of the ``scores`` (n,). ``weights``: those of a row that is not ``relevant`` (n,), and of one that is.
 
-    >>> least_errors_line(np.array([1.0, 5.0, 3.0]), np.array([True, True, False]), (1.0, 3.0))
+    >>> cheapest_threshold(np.array([1.0, 5.0, 3.0]), np.array([True, True, False]), (1.0, 3.0))
     -1.0
     """
     negative, positive = weights

@@ -63,7 +63,7 @@ class LinearEstimator(Estimator):
         """Trained rankers of a fit with the rows ``data``, one after the other."""
         return outcomes(fit, watch, start, data)
 
-    def _decided(self, fit: Fit, data: TrainingSet, outcome: Outcome, header: Header) -> Header:
+    def _with_decision(self, fit: Fit, data: TrainingSet, outcome: Outcome, header: Header) -> Header:
         """The header with a threshold and a calibration. ``fit``: the training of ``data`` before features are
         learned."""
         return header
@@ -114,7 +114,7 @@ class LinearEstimator(Estimator):
                 trained = self._outcomes(fit, watch, start, data)
             *_, outcome = trained
             (model,) = fit.model(outcome).rankers()
-            header = self._decided(raw, data, outcome, self._header_of(model.header, counted.groups))
+            header = self._with_decision(raw, data, outcome, self._header_of(model.header, counted.groups))
             model = model.with_header(header)
         self._finish(model, X, outcome)
         return self

@@ -47,7 +47,7 @@ class _Portfolio(QueriesOnly):
     cv: int = 5
     scale: str = AUTO
 
-    def _asked(self, target: Target, y: Column) -> tuple[Column, LabelOptions, Target]:
+    def _labels(self, target: Target, y: Column) -> tuple[Column, LabelOptions, Target]:
         """Labels y (n,) for trainers, their meaning to trainers, and their meaning to ``metric``. ``target``: the
         meaning of y to this estimator. Raises ValueError for rows with nothing to rank."""
         raise NotImplementedError
@@ -73,7 +73,7 @@ class _Portfolio(QueriesOnly):
             screened.append((entry, result))
 
         with training(self.verbose):
-            relevance, labels, meaning = self._asked(target, column_or_1d(y))
+            relevance, labels, meaning = self._labels(target, column_or_1d(y))
             whole = PortfolioSearch(
                 self._dataset(X, relevance, groups, source="the rows"),
                 metrics,
@@ -91,7 +91,7 @@ class _Portfolio(QueriesOnly):
         assert refit is not None  # it is never stopped
         self.cv_results_: list[dict[str, str | float]] = list(_results(screened, search, candidates, average))
         (model,) = refit.model.rankers()
-        model = model.with_header(self._placed(self._header_of(model.header, groups), refit, X, target))
+        model = model.with_header(self._with_threshold(self._header_of(model.header, groups), refit, X, target))
         self._finish(model, X, refit.outcome)
         return self
 
@@ -101,8 +101,8 @@ class _Portfolio(QueriesOnly):
             return None
         return f"{cls.__name__} takes models chosen by cross-validation; {cls.__name__[:-2]} takes this one"
 
-    def _recall(self, header: Header) -> None:
-        super()._recall(header)
+    def _restore(self, header: Header) -> None:
+        super()._restore(header)
         estimate = (header.selection or {}).get("estimate")
         if isinstance(estimate, float):
             self.best_score_ = estimate
@@ -111,7 +111,7 @@ class _Portfolio(QueriesOnly):
         choice = f"features {header.features.map}; loss {header.loss}, C = {header.C}"
         self.choice_ = "; ".join(members(header)) or choice
 
-    def _placed(self, header: Header, refit: Refit, X: Matrix, target: Target) -> Header:
+    def _with_threshold(self, header: Header, refit: Refit, X: Matrix, target: Target) -> Header:
         """The header with a threshold."""
         return header
 
@@ -182,7 +182,7 @@ class APSVMClassifierCV(_Portfolio, BinaryClassifier):  # type: ignore[misc]  # 
     True
     """
 
-    def _asked(self, target: Target, y: Column) -> tuple[Column, LabelOptions, Target]:
+    def _labels(self, target: Target, y: Column) -> tuple[Column, LabelOptions, Target]:
         self._require_both(target.relevant)
         return target.relevant, LabelOptions(), target
 
@@ -201,7 +201,7 @@ class APSVMClassifierCV(_Portfolio, BinaryClassifier):  # type: ignore[misc]  # 
         labels = of_two(self._negative_first, self._negative_first).labels
         return super()._header_of(replace(header, labels=labels), groups)
 
-    def _placed(self, header: Header, refit: Refit, X: Matrix, target: Target) -> Header:
+    def _with_threshold(self, header: Header, refit: Refit, X: Matrix, target: Target) -> Header:
         fit = refit.fit
         if header.threshold is None and (header.data.queries or 1) == 1:
             with suppress(HeldOutError):
@@ -235,7 +235,7 @@ class APSVMRankerCV(_Portfolio, GradeRanker):
     metric: str = field(default="nDCG(exp)@10", kw_only=False)
     relevant_from: float | None = None
 
-    def _asked(self, target: Target, y: Column) -> tuple[Column, LabelOptions, Target]:
+    def _labels(self, target: Target, y: Column) -> tuple[Column, LabelOptions, Target]:
         grades, lowest = np.asarray(y, dtype=np.float64), self._lowest_relevant()
         of_grades = parse_metric(self.metric).graded
         meaning = ordered(grades, relevant_from=lowest, relevant_above=None if of_grades else 0.0)

@@ -132,8 +132,8 @@ class RankNCG(GradeRanker, LinearEstimator):
         details = {**header.details, "edges": listed}
         return super()._header_of(replace(header, metric=WilcoxonMannWhitney(edges).name, details=details), groups)
 
-    def _recall(self, header: Header) -> None:
-        super()._recall(header)
+    def _restore(self, header: Header) -> None:
+        super()._restore(header)
         listed, gradient, cuts = header.details.get("classes"), header.gradient, header.labels.cuts
         self.cuts_ = None if cuts is None else np.array(cuts)
         if cuts is not None:

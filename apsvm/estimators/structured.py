@@ -19,7 +19,7 @@ from apsvm._support.naming import OBJECTIVES
 from apsvm._support.types import Column
 from apsvm.data.labels import Target
 from apsvm.estimators.base import loaded
-from apsvm.estimators.decisions import decided, decision_rule, least_errors_line
+from apsvm.estimators.decisions import cheapest_threshold, decision_rule, with_decision
 from apsvm.estimators.linear import LinearEstimator
 from apsvm.estimators.parameters import check_number
 from apsvm.estimators.targets import BinaryClassifier, GradeRanker
@@ -123,8 +123,8 @@ class _Structured(LinearEstimator):
         details = {**header.details, "fit_intercept": bool(self.fit_intercept)}
         return super()._header_of(replace(header, details=details), groups)
 
-    def _recall(self, header: Header) -> None:
-        super()._recall(header)
+    def _restore(self, header: Header) -> None:
+        super()._restore(header)
         self.C_ = math.nan if header.C is None else header.C
         each = headers_of(header) or [header]
         self.certificates_ = {one.features.map: one.certificate or _UNKNOWN for one in each}
@@ -284,20 +284,20 @@ class APSVMClassifier(BinaryClassifier, _Structured):
     def _rule(self) -> DecisionRule:
         return decision_rule(self.threshold, self.calibrate, fit_intercept=self.fit_intercept)
 
-    def _decided(self, fit: Fit, data: TrainingSet, outcome: Outcome, header: Header) -> Header:
+    def _with_decision(self, fit: Fit, data: TrainingSet, outcome: Outcome, header: Header) -> Header:
         relevant, rule = data.target.relevant, self._rule()
         if rule.asks and outcome.ranks:
-            return decided(fit, outcome, header, rule)
+            return with_decision(fit, outcome, header, rule)
         if not self.fit_intercept:
             is_loss = header.threshold is not None and header.threshold.rule == "loss"
             return header if is_loss else replace(header, threshold=None)
         scores = training_scores(outcome, data)
-        if not self._moves_line():
+        if not self._moves_threshold():
             return with_f1_threshold(header, scores, relevant)
-        line = least_errors_line(scores, relevant, self._class_weights(relevant))
+        line = cheapest_threshold(scores, relevant, self._class_weights(relevant))
         return replace(header, threshold=Threshold(value=line, rule="class weights"))
 
-    def _moves_line(self) -> bool:
+    def _moves_threshold(self) -> bool:
         """True if ``class_weight`` moves the threshold; otherwise it multiplies the weights of rows."""
         return self.class_weight is not None and self._plan().capabilities.queries
 
@@ -318,7 +318,7 @@ class APSVMClassifier(BinaryClassifier, _Structured):
         if self.class_weight is None:
             return sample_weight
         negative, positive = self._class_weights(target.relevant)
-        if self._moves_line():
+        if self._moves_threshold():
             if self._rule().asks or not self.fit_intercept:
                 raise ValueError(
                     f"class_weight moves the threshold of loss={plan.loss_name!r}: it needs fit_intercept=True, and "

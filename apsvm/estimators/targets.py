@@ -59,11 +59,11 @@ class BinaryClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _as_decided(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._sign * (scores - self._line)
+    def _decision_values(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self._sign * (scores - self._threshold)
 
     @property
-    def _line(self) -> float:
+    def _threshold(self) -> float:
         return line_of(self._model.header.threshold)
 
     def predict(self, X: Matrix) -> AnyArray:
@@ -98,7 +98,7 @@ class BinaryClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         self._warn_of_a_guess(target)
         return X, target
 
-    def _judged(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
+    def _read_for_metric(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
         X, y = validated(self, X, y, reset=False)
         unknown = ~np.isin(y, self.classes_)
         if unknown.any():
@@ -167,7 +167,7 @@ class BinaryClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 
     def _set_weights(self, coef: NDArray[np.float64], intercept: float) -> None:
         self.coef_ = self._sign * coef.reshape(1, -1)
-        self.intercept_ = np.array([self._sign * (intercept - self._line)])
+        self.intercept_ = np.array([self._sign * (intercept - self._threshold)])
 
     def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:
         """Records the negative and the positive class with their types: ``True`` is not 1.0."""
@@ -177,8 +177,8 @@ class BinaryClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         details = {**header.details, "classes": classes}
         return super()._header_of(replace(header, details=details), groups)
 
-    def _recall(self, header: Header) -> None:
-        super()._recall(header)
+    def _restore(self, header: Header) -> None:
+        super()._restore(header)
         pair = _classes_of(header)
         self.classes_, self.pos_label_ = np.sort(pair), pair.tolist()[1]
 
@@ -218,7 +218,7 @@ class GradeRanker(Estimator):
         X, y = validated(self, X, y, y_numeric=True, ensure_min_samples=2)
         return X, of_numbers(y.astype(np.float64), takes, relevant_from=relevant_from)
 
-    def _judged(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
+    def _read_for_metric(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
         X, y = validated(self, X, y, reset=False, y_numeric=True)
         return X, self._grades(y.astype(np.float64))
 

@@ -98,6 +98,6 @@ class WARPRanker(QueriesOnly, GradeRanker, LinearEstimator):
     def _check(self, fit: Fit) -> None:
         self._require_relevant(fit.target.of(fit.selection))
 
-    def _recall(self, header: Header) -> None:
-        super()._recall(header)
+    def _restore(self, header: Header) -> None:
+        super()._restore(header)
         self.estimated_loss_ = math.nan if header.epochs is None else header.epochs.estimated_loss
