@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_scalar
 from sklearn.utils.metadata_routing import UNUSED
 
-from apsvm._support.container import ModelError
+from apsvm._support.errors import ModelError
 from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.features import parsed
 from apsvm.data.features.scaling import NO_SCALING, SCALINGS

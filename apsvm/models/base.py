@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
-from apsvm._support.container import ModelError, sealed
-from apsvm._support.errors import require
+from apsvm._support.container import sealed
+from apsvm._support.errors import ModelError, require
 from apsvm._support.files import write_whole
 from apsvm._support.types import JsonDict, JsonObject, Matrix
 from apsvm.data.features.additive import Contributions

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 
-from apsvm._support.container import MAGIC, ModelError, unsealed
+from apsvm._support.container import MAGIC, unsealed
+from apsvm._support.errors import ModelError
 from apsvm._support.files import standard_input
 from apsvm.models.averages import members_of
 from apsvm.models.base import Model

@@ -31,9 +31,9 @@ from apsvm.verification.plain import (
     Integers,
     PartialAreaDefinition,
     RankingDefinition,
+    UnknownLossError,
     definition_of,
 )
-from apsvm.verification.plain import UnknownLossError as UnknownLossError
 from apsvm.verification.risk import PlainRisk, Plane, Task, Units, tasks_of
 from apsvm.verification.rows import (
     PlainRows,
