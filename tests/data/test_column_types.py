@@ -163,10 +163,12 @@ def test_forms_of_dates(tmp_path):
     assert ages == {"dmy": 1.0, "mdy": 31.0}
 
 
-def test_a_zone_in_training_alone_is_said(tmp_path):
+def test_a_zone_on_one_side_is_said(tmp_path):
     columns = columns_of(read(tmp_path, text_of(["2024-02-12T10:00:00+02:00", "2024-03-26T11:30:00+02:00"])))
     plain = read(tmp_path, text_of(["2024-02-12T08:00:00", "2024-03-26T09:30:00"]), columns)
     assert "column 'a': its times name no zone" in remarks(plain)
+    days = columns_of(read(tmp_path, text_of(["2024-02-12", "2024-03-26"])))
+    assert "'a': its times name a zone" in remarks(read(tmp_path, text_of(["2024-02-12T00:00+02:00"]), days))
     again = read(tmp_path, text_of(["2024-02-12T08:00:00Z", "2024-03-26T09:30:00Z"]), columns)
     assert "zone" not in remarks(again)
     assert rows(again) == rows(plain)

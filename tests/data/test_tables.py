@@ -139,6 +139,8 @@ def test_a_model_finds_columns_by_name(tmp_path: Path) -> None:
     assert "1 cell is missing (age 1)" in remarks(data)
     with pytest.raises(DataError, match=r"needs the column 'city', and the file has only age, .*; is it 'City'"):
         read(tmp_path, "age,paid,y,City\n1,1,1,Rome\n", columns)
+    with pytest.raises(DataError, match=r"the columns 'city', 'paid', .*; is it 'CITY'"):
+        read(tmp_path, "age,PAID,y,CITY\n1,1,1,Rome\n", columns)
     taken = columns_of(read(tmp_path, "amount,country,y\n1,2,0\n2,5,1\n"))
     with pytest.raises(DataError, match=r"needs the column 'amount', and the file has only country, y$"):
         read(tmp_path, "country,y\n1,1\n", taken)

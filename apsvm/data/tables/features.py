@@ -179,9 +179,10 @@ def _days_of(cells: Cells, column: Column, unusual: Unusual) -> NDArray[np.float
         row = int(np.argmax(is_wrong))
         example = EXAMPLES[column.order]
         raise cells.fail(row, f"expected a date such as {example}, found {shown(cells.text_at(row))}")
-    if column.zoned and not zoned and DatePart.HOUR in column.parts:
+    if zoned != column.zoned and (zoned or DatePart.HOUR in column.parts):
+        ours, theirs, taken = ("a", "did not", "converted to") if zoned else ("no", "did", "taken as")
         unusual.remarks.append(
-            f"column {name!r}: its times name no zone, and those of training did: they are taken as UTC"
+            f"column {name!r}: its times name {ours} zone, and those of training {theirs}: they are {taken} UTC"
         )
     later = np.flatnonzero(days > column.newest)
     if later.size and DatePart.AGE in column.parts:

@@ -106,7 +106,7 @@ def parts_of_model(
     if lacking:
         needed = {column.name for column in columns.features}
         free = [name for name in names if name not in needed]
-        hint = "".join(f"; is it {near!r}?" for near in difflib.get_close_matches(lacking[0], free, 1))
+        hint = "".join(f"; is it {near!r}?" for near in _nearest(lacking[0], free))
         what = f"column {lacking[0]!r}" if len(lacking) == 1 else f"columns {listed([repr(name) for name in lacking])}"
         raise DataError(f"{source}: the model needs the {what}, and the file has only {listed(names)}{hint}")
     remarks: list[str] = []
@@ -190,10 +190,15 @@ def _is_number(name: str) -> bool:
 def check_there(name: str, names: Sequence[str], source: str, option: str) -> None:
     """Raises DataError if no column is called ``name``."""
     if name not in names:
-        near = difflib.get_close_matches(name, list(names))
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = "".join(f"; did you mean {near!r}?" for near in _nearest(name, names))
         hint = _IF_ONE_COLUMN if len(names) == 1 else hint
         raise DataError(f"{source}: no column is called {name!r} ({option}): its columns are {listed(names)}{hint}")
+
+
+def _nearest(name: str, names: Sequence[str]) -> list[str]:
+    """The one of ``names`` that is spelled most like ``name``, in any case; none if all differ."""
+    spelled = {one.lower(): one for one in names}
+    return [spelled[near] for near in difflib.get_close_matches(name.lower(), spelled, 1)]
 
 
 def require_names(names: Sequence[str], source: str, expected: Sequence[str], first: str) -> None:
