@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from apsvm._support import sparse as sp
 from apsvm._support.types import Column, Matrix
 from apsvm.data.bags import Bags
-from apsvm.estimators.rows import numbered
+from apsvm.estimators.rows import numbered, require_shared
 
 
 class StackedBags(NamedTuple):
@@ -83,14 +83,7 @@ def bags_in(column: ArrayLike, n_rows: int, **shared: Column) -> Bags:
         array = np.asarray(values)
         if array.ndim == 0 or array.shape[0] != n_rows:
             raise ValueError(f"expected {name} of {n_rows} rows, found the shape {array.shape}")
-        differs = array != array[first]
-        if differs.any():
-            row = int(np.argmax(differs))
-            other = int(first[row])
-            here, there = array[[row, other]].tolist()
-            raise ValueError(
-                f"rows of a bag share {name}: found {here!r} in row {row} and {there!r} in row {other} of the same bag"
-            )
+        require_shared(name, array, first, "bag")
     return bags
 
 

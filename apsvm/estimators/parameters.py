@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping
-from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -40,7 +39,7 @@ def settings_of(
     ValueError, TypeError
         A parameter is out of range, not one of its choices, or of another type.
     """
-    hints, declarations = _hints(kind), declared(kind)  # type: ignore[arg-type]  # a class is hashable
+    hints, declarations = typing.get_type_hints(kind), declared(kind)
     chosen: JsonDict = {}
     for parameter, value in parameters.items():
         name = renamed.get(parameter, parameter)
@@ -52,11 +51,6 @@ def settings_of(
     limit = parameters["time_limit"]
     limit = None if limit is None else check_number("time_limit", limit, Range(0.0))
     return kind(**chosen, time_limit=limit, seed=seed, threads=threads)
-
-
-@cache
-def _hints(kind: type[Settings]) -> Mapping[str, object]:
-    return typing.get_type_hints(kind)
 
 
 def parameters_of(header: Header, kind: type[Settings], renamed: Mapping[str, str], *, draws: bool) -> JsonDict:

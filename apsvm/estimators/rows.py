@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.types import Column
 from apsvm.estimators.parameters import distinct_values
+
+if TYPE_CHECKING:
+    from apsvm._support.types import AnyArray
 
 #: Maximum number of rows with their copies; more would take gigabytes.
 MOST_COPIES = 2**28
@@ -63,16 +67,22 @@ def count_rows(
         members = np.repeat(every, _copies(sample_weight))
         return Counted(members, None if groups is None else groups[members])
     first = np.unique(groups, return_index=True)[1]
-    weights = sample_weight[first]
-    differs = sample_weight != weights[groups]
+    require_shared("sample_weight", sample_weight, first[groups], "query")
+    return Counted(every, groups, query_weights=dict(enumerate(sample_weight[first].tolist())))
+
+
+def require_shared(name: str, values: AnyArray, first: NDArray[np.int64], unit: str) -> None:
+    """Raises ValueError if rows of one ``unit`` (a query or a bag) differ in ``values`` (n,); ``first``: the first row
+    of each row's unit, (n,)."""
+    differs = values != values[first]
     if differs.any():
         row = int(np.argmax(differs))
+        other = int(first[row])
+        value, value_of_other = values[[row, other]].tolist()
         raise ValueError(
-            f"with qid, sample_weight is the weight of the row's query and must be the same for all its rows: found "
-            f"{sample_weight[row]:g} in row {row} and {weights[groups[row]]:g} in row {int(first[groups[row]])} of the "
-            "same query"
+            f"rows of a {unit} share {name}: found {value!r} in row {row} and {value_of_other!r} in row {other} of the "
+            f"same {unit}"
         )
-    return Counted(every, groups, query_weights=dict(enumerate(weights.tolist())))
 
 
 def numbered(name: str, column: Column, n_rows: int) -> NDArray[np.int64]:

@@ -104,13 +104,7 @@ class Column:
     @property
     def width(self) -> int:
         """Number of features made from the column."""
-        if self.kind is ColumnKind.NUMBER:
-            values = 1
-        elif self.kind is ColumnKind.DATE:
-            values = sum(len(part.features()) for part in self.parts)
-        else:
-            values = len(self.categories)
-        return values + self.other + self.missing
+        return sum(1 for _ in self.features())
 
     def features(self) -> Iterator[str]:
         """Names of the features made from the column."""

@@ -39,7 +39,7 @@ def test_weights_that_do_not_fit(data):
     fit = Classifier().fit
     with pytest.raises(ValueError, match=r"expected whole numbers, found 0.5 in row 3"):
         fit(data.X, data.relevant, sample_weight=np.where(np.arange(n) == 3, 0.5, 1))
-    with pytest.raises(ValueError, match="must be the same for all its rows"):
+    with pytest.raises(ValueError, match="rows of a query share sample_weight"):
         fit(data.X, data.relevant, qid=data.qid, sample_weight=1.0 + (np.arange(n) == 5))
     with pytest.raises(ValueError, match="zero"):
         fit(data.X, data.relevant, sample_weight=np.zeros(n))
