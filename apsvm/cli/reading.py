@@ -26,8 +26,7 @@ CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 
 def how_to_read(command: CommandT) -> CommandT:
-    """Gives the command the options for reading a data file, as one argument ``read``: ReadOptions. A data folder knows
-    the first number of its features; only a number that the user gave is compared with it."""
+    """Gives the command the options for reading a data file, as one argument ``read``: ReadOptions."""
     return options(*READING)(with_read_options(command))
 
 
@@ -159,7 +158,7 @@ def refuse_model(data: str) -> None:
 
 
 def one_ranker(model: Model, label: float | str | None, path: str) -> Ranker:
-    """The ranker of the file ``path``, or of a set that of the class ``label``; else the command ends."""
+    """The ranker of the file ``path``, or the one of the class ``label`` in a set; ends the command without one."""
     header = model.header
     if not model.has_classes:
         return next((ranker for ranker in model.rankers() if ranker.linear_parts()), None) or _not_linear(model, path)
@@ -186,8 +185,8 @@ def _not_linear(model: Model, path: str) -> NoReturn:
 def rows_for(
     model: Model, path: str, read: ReadOptions, *, ignore_unknown: bool = False, unlabelled: bool = False
 ) -> Dataset:
-    """The rows of ``path``, read like the model's training file; with ``unlabelled`` a matrix needs no labels. A model
-    that pools bags gets a row per bag; a latent one gets rows in bags; others get rows without bags."""
+    """The rows of ``path``, read like the model's training file: a row per bag for a model that pools bags, rows in
+    bags for a latent one. With ``unlabelled`` a matrix needs no labels."""
     from apsvm.data.pooling import pooled
 
     features = model.header.features

@@ -165,7 +165,7 @@ def _scored_by_models(
         result = result or of_this_model
         first = next(iter(columns))
         if len(columns[path]) != len(columns[first]):
-            raise click.UsageError(f"of {first} and {path} one ranks bags and the other their rows")
+            raise click.UsageError(f"of {first} and {path}, one ranks bags and the other their rows")
     return result, columns
 
 
@@ -284,13 +284,13 @@ def of_runs(
         n_retrieved, n_judged = int(run.ranked.sum()), int((run.ranked & run.judged).sum())
         if run.ties_in_float32:
             say(
-                f"{retrieved.source}: {run.ties_in_float32:,} documents are ties with the one above in float32, as "
-                "trec_eval reads scores, and not here: its figures may differ"
+                f"{retrieved.source}: trec_eval reads scores as float32, and so ties {run.ties_in_float32:,} documents "
+                "with the one above: its figures may differ"
             )
         if n_judged == 0:
             say(
-                f"none of the {n_retrieved:,} documents that {retrieved.source} retrieved for the queries of "
-                f"{judgements.source} is judged there: do both call documents alike, or are some row numbers?"
+                f"{judgements.source} judges none of the {n_retrieved:,} documents that {retrieved.source} retrieved "
+                "for its queries: do both name documents alike?"
             )
         rows = Judgements(
             run.grades, relevant_from, run.codes, run.queries, run.ranked, run.judged,

@@ -78,7 +78,7 @@ def checked(
     if read.bag_label == "any" and options["positive_label"] is not None:
         raise click.UsageError("--bag-label any gives a bag its highest label: --relevant-from goes with it")
     if pool is not None and trainer.capabilities.bags:
-        raise click.UsageError("--pool makes a row of each bag, and this training is of the rows in bags: give one")
+        raise click.UsageError("--pool makes a row of each bag, --latent trains on the rows in bags: give only one")
     for option, for_all in _FOR_ALL.items():
         refusal = None if options.get(option) in for_all else trainer.capabilities.refusal(option)
         if refusal is not None:
@@ -116,8 +116,8 @@ def check_outputs(model: str | None, what: str, other: str | None, *, data: str,
             is_model = is_there and is_model_file(path)
         if path == model and is_there and not is_model:
             raise click.UsageError(
-                f"MODEL is what is written, and {model!r} exists and is no model: name another, or remove it (several "
-                "files to train on are a pattern in quotes, 'part-*.csv')"
+                f"MODEL is the file to write, and {model!r} exists and is not a model: name another, or remove it "
+                "(several files to train on are a pattern in quotes, 'part-*.csv')"
             )
         if path == other and is_model:
             raise click.UsageError(f"{what} {other}: this file is a model: name another, or remove it")
@@ -181,9 +181,9 @@ def say_of_rows(fit: Fit, data: TrainingSet) -> None:
     trainer, can = fit.trainer, fit.trainer.capabilities
     remarks = list(trainer.check(data))
     if data.costs is not None and not can.costs:
-        remarks.append("cost: is not used by this loss; it is ignored here")
+        remarks.append("cost: is ignored: this loss does not use it")
     if data.queries is not None and not can.queries and data.target.labels.kind == "none":
-        remarks.append("qid: is not used here")
+        remarks.append("qid: is ignored: this training does not use it")
     for text in (*remarks, *_on_grades(fit)):
         remark(text, fit.dataset.source, warning=True)
 

@@ -154,7 +154,7 @@ def _of_several(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[Markup]:
         yield folded(f"{part.title}: rows, metrics, weights", *_of_one(part, run), is_open=at == 0)
     if len(evaluations) > MOST_PARTS:
         others = len(evaluations) - MOST_PARTS
-        yield element("p", f"Of the other {others} only the figures above are shown.", class_="muted")
+        yield element("p", f"The other {others} have only the figures above.", class_="muted")
 
 
 def _row_of(part: JudgedRanker, result: Evaluation | None, names: Sequence[str]) -> list[object]:

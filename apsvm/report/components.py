@@ -26,8 +26,8 @@ def components_of(part: JudgedRanker) -> Markup:
         for h, part in enumerate(ranker.linear_parts())
     ]
     explanation = (
-        "A row has the highest score that any component gives it; that component leads it. Where the positives are of "
-        "several kinds, a component stands for one of them. At the top are as many rows as are positive."
+        "A row's score is the highest that a component gives it, and that component leads the row. A component stands "
+        "for one kind of positives. The top has as many rows as there are positives."
     )
     content: list[object] = [element("p", explanation), table(["component", *counts, "constant"], rows)]
     for h in range(ranker.components):

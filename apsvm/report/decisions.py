@@ -5,10 +5,10 @@ from __future__ import annotations
 from apsvm.models.header import Calibration, Data, Threshold
 
 _RULES = {
-    "loss": "which is where the loss that it was trained on puts the line",
-    "probability": "from which on it is more likely than not",
-    "break-even": "by which as many training rows are positive as truly are",
-    "class weights": "by which the training rows called wrongly weigh least",
+    "loss": "where the training loss puts the line",
+    "probability": "above which a row is more likely positive than not",
+    "break-even": "by which as many training rows are called positive as are positive",
+    "class weights": "by which the weight of wrongly called training rows is the least",
 }
 
 

@@ -193,7 +193,7 @@ def lowest_positives(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Mar
 def _listed(
     part: JudgedRanker, rows: NDArray[np.int64], places: NDArray[np.int64], lines: NDArray[np.int64] | None
 ) -> FirstRows:
-    """These rows, of bags by their deciding rows, by their names in the table or else their lines or numbers."""
+    """The list of these rows, by their names in the table, else their lines or numbers; a bag by its deciding row."""
     dataset = part.dataset
     at = np.arange(part.scores.size) if dataset.deciding is None else dataset.deciding
     where = (at + 1 if lines is None else lines[at])[rows]

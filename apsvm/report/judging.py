@@ -46,7 +46,7 @@ def metrics_of(part: JudgedRanker) -> Markup:
     lowest = part.target.lowest_relevant
     if lowest is not None:
         mean += f" Rows of grade {lowest:g} and above are relevant; nDCG and WMW read the grades."
-    explanation = f"As apsvm eval gives them, rows of equal score as one block.{mean}"
+    explanation = f"Computed as by apsvm eval; rows of equal score are one block.{mean}"
     figures = table(["metric", "value"], [[name, f"{value:.6f}"] for name, value in result.values.items()])
     drawings = []
     if part.curve is not None:

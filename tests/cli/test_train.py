@@ -170,7 +170,7 @@ def test_a_second_file_of_data_is_not_replaced_by_the_model(digits, run, tmp_pat
     rows.write_text("1 1:1\n0 1:2\n")
     for arguments in (("train", digits.path, rows), ("cv", digits.path, "-o", rows)):
         done = run(*arguments, "--positive-label", "1", code=2)
-        assert f"MODEL is what is written, and {str(rows)!r} exists and is no model" in done.stderr
+        assert f"{str(rows)!r} exists and is not a model" in done.stderr
     assert rows.read_text() == "1 1:1\n0 1:2\n"
     empty.touch()
     for _ in range(2):

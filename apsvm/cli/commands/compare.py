@@ -53,7 +53,7 @@ def compare(old: str, new: str, data: str, top: int, read: ReadOptions) -> int:
     scored, target = _scored(data, models, read)
     _put_moves(scored, None if target is None else target.relevant, top)
     if target is None:
-        say(f"{data}: it has no labels of both kinds, or not in every row: only places are compared")
+        say(f"{data}: not every row has a label, or all have the same: only places are compared")
         return 0
     return WORSE if _put_metrics(scored, models[new], top) else 0
 

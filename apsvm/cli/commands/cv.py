@@ -185,7 +185,7 @@ class _Run:
         self.report(Results(search, candidates, chosen, self.metrics, self.references(search), average))
         if stopped:
             model = ", no model written" if self.options["output"] else ""
-            say(f"interrupted: the table is of what was finished{model}")
+            say(f"interrupted: the table shows what was finished{model}")
             return stopped
         as_asked = not is_limited and all(candidate.as_asked for candidate in candidates)
         if self.options["output"] is not None:

@@ -107,11 +107,11 @@ def _liblinear(stored: Model, positive_label: float | str | None, name: str) -> 
     another model. The constant, less the threshold, weighs a bias feature of value 1."""
     features, what = stored.header.features, ""
     if stored.components > 1:
-        what = "its rankers have several components, which LIBLINEAR has not"
+        what = "its rankers have several components, which LIBLINEAR does not know"
     elif features.map != "linear":
-        what = f"its features are mapped ({features.map}), which LIBLINEAR does not do"
+        what = f"its features are mapped ({features.map}), which LIBLINEAR does not know"
     if what:
-        raise Failure(BAD_DATA, f"{name}: {what}: --format json")
+        raise Failure(BAD_DATA, f"{name}: {what}: use --format json")
     if stored.zero_based:
         say("warning: the model counts features from 0; the exported one counts the same features from 1")
     if features.scale == "l2":

@@ -87,18 +87,18 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
         label_column=_name("Column of the labels. [default: label, target, y, …; else the model's]"),
         qid_column=_name("Column of the queries. [default: qid, query_id, …]"),
         bag_column=_name("Column of the bags. [default: the model's]"),
-        id_column=_name("Column that names the rows; no feature. [default: the model's]"),
+        id_column=_name("Column that names the rows; it is not a feature. [default: the model's]"),
         cost_column=_name("Column of the costs."),
         labelled_only=_flag("Leave out rows without a label."),
         drop=_of(NAMES, None, "Columns that are not features."),
         features_from=_file("Only these columns are features: a name a line, or those of a model."),
         categorical=_of(NAMES, None, "Columns that are categories, also of numbers: codes, of which 3 is not more "
             "than 2."),
-        missing=_of(click.Choice(MISSING_RULES), "median", "What stands for a missing cell: the column's median, "
-            "of words a feature of their own; 0; the median and a feature that says so; or nothing, they are "
-            "refused."),
+        missing=_of(click.Choice(MISSING_RULES), "median", "Value of a missing cell. median: the column's median, or "
+            "for words a feature of their own; zero: 0; indicator: the median, and a feature that marks it; refuse: "
+            "an error."),
         max_categories=_of(click.IntRange(1, 10 ** 6), MAX_CATEGORIES,
-            "How many words of a column have features of their own; the less frequent ones share one."),
+            "How many words of a column have features of their own; less frequent ones share one."),
         date_order=_of(click.Choice(["dmy", "mdy"]), None, "Order of day and month in columns of dates that leave "
             "it open, such as 03/04/2024."),
         skip_lines=_of(click.IntRange(0), 0, "Lines of a CSV, or a sheet, above the names of columns."),
@@ -133,7 +133,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
             "Label of a bag: that of all its rows, or the highest of theirs."),
         pool=_of(POOL, None, "Make a row of each bag first: each feature's min, mean or max in the bag, or several "
             "of them, min,mean,max."),
-        which=_flag("Behind a bag's score the number of the row that decides it, from 1.", excludes="boxes html"),
+        which=_flag("Add the number, from 1, of the row that decides a bag's score.", excludes="boxes html"),
         boxes=_file("Write detections for apsvm eval-detections: rows of bags are windows of images, and this file "
             "has their boxes, xmin ymin xmax ymax a row, as text or .npy. An image's name is that of its bag.",
             needs="detections", excludes="top trec_run html classify probability show"),
@@ -163,41 +163,40 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
         one_vs_rest=_flag("Train a ranker for each label against all other rows, in one model. Several are trained "
             "at a time; rows may have several labels (1,4) or none."),
         warm_start=_file("Start from the weights of this model.", "MODEL"),
-        threshold=_of(THRESHOLD, None, "Score above which rows are positive, chosen on held-out rows. f1: the "
-            "highest F1; fpr: the highest recall with at most a share A of the negatives called positive; "
-            "precision: with a share A of what is called positive rightly so; recall: the fewest rows with a "
-            "recall of A; top: the best K of as many rows as DATA has. [default: f1 for two classes]"),
+        threshold=_of(THRESHOLD, None, "Score above which rows are positive, chosen on held-out rows. f1: the highest "
+            "F1; fpr: the highest recall with at most a share A of the negatives called positive; precision: the "
+            "highest recall with a precision of A; recall: the fewest rows with a recall of A; top: the best K of as "
+            "many rows as DATA has. [default: f1 for two classes]"),
         calibrate=_of(click.Choice(["auto", "isotonic", "platt"]), None,
-            "Make probabilities of scores, on the same held-out rows. By isotonic regression, or by Platt's "
+            "Make probabilities of scores, on the same held-out rows. isotonic: by isotonic regression; platt: by a "
             "sigmoid; auto: isotonic from 200 positives and 200 negatives on."),
         log=_file("Write a JSON line for each oracle call and iteration.", excludes="run_dir"),
         run_dir=_file("Write model and log into this new folder, for apsvm report.", "FOLDER"),
         query_weights=_file("Lines 'qid weight': the risk is this weighted mean over the queries; 1 where not "
             "named."),
-        validation=_file("Rows like DATA's that a metric is taken of after each epoch; the best epoch's model is "
-            "kept."),
+        validation=_file("Rows on which a metric is measured after each epoch; the best epoch's model is kept."),
         # Cross-validation
-        folds=_of(click.IntRange(2), 5, "Folds; of the portfolio on large data three by default."),
+        folds=_of(click.IntRange(2), 5, "Number of folds; three by default for the portfolio on large data."),
         output=_file("Train the chosen setting on all rows and write this model.", "MODEL", flags="-o --output"),
         data=_file("", "DATA"),
         json=_file("Write all results, each fold's included; - for stdout."),
         # Predict
-        header=_flag("Begin with a line of the classes, for a model of several."),
-        top=_of(click.IntRange(1), None, "Only the K best rows, best first: number or name, a tab, the score. Of "
-            "queries the K best of each, behind its qid; of several classes of each, behind its label. Of a model "
-            "of items: how many to list for each row (10).", metavar="K"),
-        show=_of(NAMES, None, "Columns of the table that stand beside each row of --top.", needs="top"),
+        header=_flag("First print a line with the classes, for a model of several."),
+        top=_of(click.IntRange(1), None, "Only the K best rows, best first: name or number, and score. With queries "
+            "the K best of each, after its qid; with several classes, after its label. For a model of items: how many "
+            "items a row gets (10).", metavar="K"),
+        show=_of(NAMES, None, "Columns of the table to show with each row of --top.", needs="top"),
         trec_run=_name("Write a TREC run: qid Q0 docno rank score TAG. docno is from --id-column, from svmlight "
             "comments # docid = …, or the row's number.", "TAG",
             excludes="top explain which classify probability html show"),
         html=_file("Write the rows of --top as a page for a browser. It has bars for what --explain says, and the "
             "positives found so far where DATA has labels; it is one file, can be sorted and printed.", needs="top"),
-        explain=_of(click.IntRange(1), None, "Behind each score the K columns that count the most. [default of K: "
-            "5]", metavar="[K]"),
-        classify=_flag("In place of the score the row's label, by the model's threshold. Of several classes that "
-            "whose score is the highest above its threshold; of rows of several labels all above theirs."),
-        probability=_flag("In place of the score, or behind the label, the probability that the row is positive "
-            "(train --calibrate). Of several classes a column each."),
+        explain=_of(click.IntRange(1), None, "After each score, the K columns that contribute most. [default of K: 5]",
+            metavar="[K]"),
+        classify=_flag("Print labels, by the model's threshold, instead of scores. With several classes: the one "
+            "whose score is the highest above its threshold; for rows of several labels, all above theirs."),
+        probability=_flag("Print the probability that a row is positive (train --calibrate) instead of the score, or "
+            "after the label. Several classes have a column each."),
         # Evaluate
         model=_file("", "MODEL"),
         models=_file("Score DATA with this model; may be given more than once.", "MODEL", flags="--model",
@@ -216,20 +215,20 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
             "is not concerned), negatives first, in file order, or, of a run, by document name as trec_eval does. "
             "[default: block; of runs docno]"),
         per_query=_flag("Report every query too."),
-        confidence=_of(Number(0, 1, open_low=True), None, "Report bootstrap intervals of this level, say 0.95. Over "
-            "queries, or over the rows if there are none.", metavar="LEVEL"),
+        confidence=_of(Number(0, 1, open_low=True), None, "Report bootstrap intervals of this level, say 0.95, over "
+            "queries or else over rows; with --compare, intervals of the differences in place of p.", metavar="LEVEL"),
         compare=_flag("Test whether the others differ from the first. Paired randomisation, two-sided p, not "
             "corrected for the number of tests."),
         classes=_file("Names of classes, a line each, for numbers of classes in DETECTIONS, counted from 0."),
         as_json=_flag("Print one JSON object.", flags="--json"),
         # Verify
-        gap=_of(Number(0, 1), 0.01, "How large a gap still says something of the weights, as a share of the "
-            "objective at w = 0."),
-        max_iterations=_of(click.IntRange(0), 2000, "Of each proof, at the most."),
+        gap=_of(Number(0, 1), 0.01, "Largest gap that still certifies something, as a share of the objective at w = "
+            "0."),
+        max_iterations=_of(click.IntRange(0), 2000, "Most iterations of each proof."),
     ),
     **_topic("running",
-        rivals=_of(click.Choice(["all", "none"]), "all", "Whether logistic regression and boosted trees are "
-            "trained on the same folds, where the portfolio is tried."),
+        rivals=_of(click.Choice(["all", "none"]), "all", "Train logistic regression and boosted trees on the same "
+            "folds, when the portfolio is tried."),
         jobs=_of(_COUNT, 0, "Paths trained at a time, in threads; 0: one a core. The result does not depend on it.",
             flags="-j --jobs"),
         threads=_of(_COUNT, 0, "Threads; 0: one a core. The result does not depend on it, except with --loss warp, "

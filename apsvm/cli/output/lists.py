@@ -214,8 +214,8 @@ def list_page(scored: RankedRows) -> str:
 
 
 def _documents(rows: Dataset, path: str) -> tuple[list[str], str]:
-    """Names of rows of queries, and what they are, if no column was named for them: the docids in the comments of
-    svmlight text, which is read again, if they tell the rows of each query apart; else ``names_of_rows``."""
+    """Names of the documents, and a remark on them unless a column names them: the docids in the comments of svmlight
+    text, if they are unique in each query; else ``names_of_rows``."""
     from apsvm.data.reading import is_text
     from apsvm.data.svmlight import docids
 
@@ -227,9 +227,9 @@ def _documents(rows: Dataset, path: str) -> tuple[list[str], str]:
     if ids is not None and rows.deciding is not None:
         ids = [ids[row] for row in rows.deciding.tolist()]
     if ids is not None and len(ids) == len(names) == len(set(zip(rows.groups.tolist(), ids, strict=False))):
-        return ids, "the docid of their comments"
-    called = "their rows' numbers, from 1" if rows.stands_for is None else "their bags' numbers, as bag:INT"
-    return names, f"{called}: without --id-column, each row of a query needs a comment # docid = … of its own"
+        return ids, "the docid in their comments"
+    called = "the number of their row, from 1" if rows.stands_for is None else "the number of their bag, as bag:INT"
+    return names, f"{called} (--id-column, or comments # docid = … on all rows, name them otherwise)"
 
 
 def run_lines(scored: RankedRows) -> Iterator[str]:
@@ -239,15 +239,14 @@ def run_lines(scored: RankedRows) -> Iterator[str]:
     rows, scores, tag = scored.rows, scored.scores, scored.options.trec_run
     queries = names_of_queries(rows)
     if queries is None:
-        raise Failure(BAD_DATA, f"{rows.source}: a TREC run is of queries, and its rows have none: qid:, --qid-column")
+        raise Failure(BAD_DATA, f"{rows.source}: a TREC run needs queries, and its rows have none (qid:, --qid-column)")
     names, called = _documents(rows, scored.path)
     if called:
-        say(f"{rows.source}: documents are called by {called}")
+        say(f"{rows.source}: documents are named by {called}")
     for what, words in (("document", names), ("query", queries)):
         bad = next((name for name in words if not name or name.split() != [name]), None)
         if bad is not None:
-            wanted = "no blanks, and not empty"
-            raise Failure(BAD_DATA, f"{rows.source}: a TREC run takes no {what} called {bad!r}: {wanted}")
+            raise Failure(BAD_DATA, f"{rows.source}: in a TREC run a {what} has a name without blanks, found {bad!r}")
     for row, place in zip(*(values.tolist() for values in best_first(rows, scores)), strict=True):
         yield f"{queries[row]} Q0 {names[row]} {place} {float(scores[row])!r} {tag}"
 
