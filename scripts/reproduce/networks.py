@@ -21,14 +21,12 @@ from apsvm.losses import make_loss
 from apsvm.metrics import parse_metric
 from apsvm.models.net import Net
 from apsvm.trainers.base import Watch
-from apsvm.trainers.settings import resolved
 from apsvm.trainers.structured_svm.layer_wise import train_layer_wise
 from apsvm.trainers.structured_svm.net_problem import NetProblem, log_loss_net
-from apsvm.trainers.structured_svm.networks import DEFAULT_C, MULTIPLES_TRIED
+from apsvm.trainers.structured_svm.networks import MULTIPLES_TRIED, held_out_loss
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 
 HIDDEN = (16,)
-VALUES_OF_C = [resolved(multiple, DEFAULT_C) for multiple in MULTIPLES_TRIED]
 METHODS = {
     "0-1": ("zero-one", "auto"),
     "AP": ("ap", "greedy"),
@@ -72,12 +70,12 @@ def networks(problem: Problem) -> tuple[Any, ...]:
     seconds, oracle_seconds, calls = {}, {}, {}
     for name, (loss, oracle) in METHODS.items():
         log, began = Calls(), time.process_time()
-        settings = StructuredSettings(oracle=oracle, seed=seed)
-        tried = list(train_layer_wise(data, make_loss(loss), settings, HIDDEN, VALUES_OF_C, Watch(log), start))
+        settings = StructuredSettings(oracle=oracle, seed=seed, C=MULTIPLES_TRIED)
+        tried = list(train_layer_wise(data, make_loss(loss), settings, HIDDEN, Watch(log), start))
         seconds[name] = time.process_time() - began
         oracle_seconds[name] = sum(call["oracle_cpu_ns"] for call in log.records) / 1e9
         calls[name] = len(log.records)
-        nets[name] = min(tried, key=lambda trained: trained.held_out).net
+        nets[name] = min(tried, key=held_out_loss).w
     accuracy = {(metric, name): _judged(problem, metric, nets[name]) for metric, name in ACCURACIES}
     return accuracy, seconds, oracle_seconds, calls
 

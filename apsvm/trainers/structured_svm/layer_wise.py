@@ -16,19 +16,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.clock import Span, Spans
+from apsvm._support.clock import Spans
 from apsvm.losses.base import Loss
+from apsvm.models.header import Bounds, Data
 from apsvm.models.net import Layer, Net
 from apsvm.risk import LayerRisk
-from apsvm.solvers.certificate import Certificate
 from apsvm.solvers.state import State
-from apsvm.trainers.base import Progress, TrainingSet, Watch
+from apsvm.trainers.base import Outcome, Progress, TrainingSet, Watch
+from apsvm.trainers.settings import resolved
 from apsvm.trainers.structured_svm.net_problem import NetProblem, log_loss_net, outputs_of
+from apsvm.trainers.structured_svm.networks import DEFAULT_C, HELD_OUT_LOSS, course
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.stage import Stage
 
@@ -41,56 +43,22 @@ BLIND_PASSES = 1
 _COLUMNS = {"pass": ">5d", "layer": ">6d", "risk": ">12.6f", "held out": ">10.6f", "iter": ">6d", "seconds": ">9.2f"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TrainedLayers:
-    """The outcome of a training.
-
-    Attributes
-    ----------
-    net : for unscaled rows; C : weight of the risk
-    state : reason for the end; as_asked : True if the end is as requested
-    passes : number of passes of the net; 0: the net of the log loss
-    risk : risk of the net on the training rows; started_from : that of the log loss's net
-    held_out : the loss on held-out rows; None without such rows
-    certificate : of the last convex problem that changed the net, in units of J, or None; layer : its layer, from 1
-    spans : time by part; exact : True for an exact oracle
-    """
-
-    net: Net
-    C: float
-    state: str
-    as_asked: bool
-    passes: int
-    risk: float
-    started_from: float
-    held_out: float | None
-    certificate: Certificate | None
-    layer: int | None
-    iterations: int
-    qp_fallbacks: int
-    spans: dict[str, Span]
-    oracle: str
-    exact: bool
-    queries: int
-    queries_skipped: int
-    trouble: str | None = None
-
-
 def train_layer_wise(
     data: TrainingSet,
     loss: Loss,
     settings: StructuredSettings,
     hidden: Sequence[int],
-    values_of_C: Sequence[float],
     watch: Watch,
     start: Net | None = None,
-) -> Iterator[TrainedLayers]:
-    """Train for one C after another, each from the same net, until one is stopped.
+) -> Iterator[Outcome]:
+    """Train for one C of ``settings`` after another, each from the same net, until one is stopped.
+
+    The net of an outcome is for unscaled rows. Its certificate is that of the last convex problem that changed it, in
+    units of J.
 
     Parameters
     ----------
     data : unscaled rows in memory, which are standardised here
-    settings : all except ``C`` are used
     hidden : units of the hidden layers, ≥ 1 each
     start : initial net, on standardised rows (``NetProblem.inputs``); None: trained by the log loss
 
@@ -100,6 +68,15 @@ def train_layer_wise(
     NothingToRankError : no query with both a positive and a negative row (a ValueError)
     FloatingPointError : feature values too large for a net
     """
+    values = [resolved(C, DEFAULT_C) for C in settings.C]
+    watch.log.write(
+        "start",
+        oracle=settings.oracle,
+        C=values[0] if len(values) == 1 else values,
+        epsilon=settings.epsilon,
+        layer_wise=settings.layer_wise,
+        seed=settings.seed,
+    )
     began = time.perf_counter()
     problem = NetProblem.of(data, loss, settings)
     limit = settings.time_limit
@@ -114,10 +91,10 @@ def train_layer_wise(
     if start is None:
         with spans["log loss"]:
             start = log_loss_net(problem.inputs, problem.relevant, hidden, settings.seed, stop=stop)
-    for C in values_of_C:
-        trained = _Descent(problem, settings, watch, C, began, spans).run(start)
-        yield trained
-        if not trained.as_asked:
+    for C in settings.C:
+        outcome = _Descent(problem, replace(settings, C=(C,)), watch, began, spans).run(start, data)
+        yield outcome
+        if not outcome.as_asked:
             return
         spans = Spans()
 
@@ -130,25 +107,23 @@ class _Descent:
         problem: NetProblem,
         settings: StructuredSettings,
         watch: Watch,
-        C: float,
         began: float,
         spans: Spans,
     ) -> None:
         self._problem, self._settings, self._watch = problem, settings, watch
-        self._C, self._began = C, began
+        self._C, self._began = resolved(settings.C[0], DEFAULT_C), began
         self._risk = np.inf
         self._state = State.CONVERGED
         self._trouble: str | None = None
-        self._certificate: Certificate | None = None
-        self._layer: int | None = None
+        self._certificate: Bounds | None = None
         self._iterations = self._fallbacks = 0
         self._spans = spans
 
-    def run(self, start: Net) -> TrainedLayers:
+    def run(self, start: Net, data: TrainingSet) -> Outcome:
         """The best net on the held-out rows, the start included; without held-out rows the last one."""
         problem, net, best = self._problem, start, start
         started_from = self._risk = best_risk = problem.risk_of(start)
-        certificate: tuple[Certificate | None, int | None] = None, None
+        certificate: Bounds | None = None
         lowest, kept, most = problem.loss_of(start), 0, BLIND_PASSES if problem.held_out is None else MOST_PASSES
         ended = "all passes done"
         for number in range(1, most + 1):
@@ -160,32 +135,38 @@ class _Descent:
             self._watch.log.write("pass", number=number, C=self._C, risk=self._risk, held_out=loss)
             if loss is None or lowest is None or loss < lowest:
                 best, best_risk, lowest, kept = net, self._risk, loss, number
-                certificate = self._certificate, self._layer
+                certificate = self._certificate
             elif self._state is State.CONVERGED:
                 ended = "no better on rows held out"
                 break
             if self._state is not State.CONVERGED:
                 break
         as_asked = self._state is State.CONVERGED
-        return TrainedLayers(
-            net=best.behind(problem.scaling),
-            C=self._C,
+        fallbacks = [f"{self._fallbacks} working-set QPs needed cvxpy"] if self._fallbacks else []
+        return Outcome(
+            w=best.behind(problem.scaling),
             state=ended if as_asked else str(self._state),
             as_asked=as_asked,
-            passes=kept,
-            risk=best_risk,
-            started_from=started_from,
-            held_out=lowest,
-            certificate=certificate[0],
-            layer=certificate[1],
-            iterations=self._iterations,
-            qp_fallbacks=self._fallbacks,
-            spans=self._spans,
-            oracle=problem.oracle.name,
-            exact=problem.oracle.exact,
-            queries=problem.risk.queries,
-            queries_skipped=problem.risk.queries_skipped,
+            interrupted=self._state is State.INTERRUPTED,
             trouble=self._trouble,
+            settings=self._settings,
+            iterations=self._iterations,
+            C=self._C,
+            certificate=certificate,
+            details={
+                "oracle": problem.oracle.name,
+                "passes": kept,
+                "risk": best_risk,
+                "risk of the log loss's network": started_from,
+                HELD_OUT_LOSS: lowest,
+            },
+            data=Data(
+                positives=int(data.target.relevant.sum()),
+                queries=problem.risk.queries,
+                queries_skipped=problem.risk.queries_skipped,
+            ),
+            notes=[course(kept, best_risk, started_from, lowest), *fallbacks],
+            seconds={part: span.wall_ns / 1e9 for part, span in self._spans.items()},
         )
 
     def _improved(self, net: Net, at: int, number: int, held_out: float | None) -> Net:
@@ -225,8 +206,14 @@ class _Descent:
             objective=_square(better) / 2.0 + C * value,
         )
         bounds, unit = solution.certificate, C / K
-        self._certificate = Certificate(unit * bounds.primal, unit * bounds.dual, unit * bounds.tolerance)
-        self._layer = at + 1
+        self._certificate = Bounds(
+            primal=unit * bounds.primal,
+            dual=unit * bounds.dual,
+            gap=unit * bounds.gap,
+            tolerance=unit * bounds.tolerance,
+            exact=problem.oracle.exact,
+            layer=at + 1,
+        )
         self._state = State.CONVERGED if solution.state is State.STALLED else solution.state
         self._trouble = solution.trouble
         self._iterations += solution.iterations

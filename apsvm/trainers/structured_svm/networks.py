@@ -1,4 +1,4 @@
-"""``--layer-wise`` of the structured SVM: trains a network instead of a linear ranker, layer by layer.
+"""``--layer-wise`` of the structured SVM: a network instead of a linear ranker. Its options, and its results in words.
 
 Algorithm: ``apsvm.trainers.structured_svm.layer_wise``.
 """
@@ -6,19 +6,13 @@ Algorithm: ``apsvm.trainers.structured_svm.layer_wise``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from apsvm._support.naming import option
-from apsvm.solvers.state import State
-from apsvm.trainers.settings import Multiple, SettingsError, resolved
+from apsvm.trainers.settings import Multiple, SettingsError
 
 if TYPE_CHECKING:
-    from apsvm.models.header import Json
-    from apsvm.trainers.base import Outcome, TrainingSet, Watch
-    from apsvm.trainers.structured_svm.layer_wise import TrainedLayers
-    from apsvm.trainers.structured_svm.settings import StructuredSettings
+    from apsvm.trainers.base import Outcome
     from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 MOST_UNITS, MOST_LAYERS = 4096, 8
@@ -28,7 +22,7 @@ DEFAULT_C = 1e4
 MULTIPLES_TRIED = tuple(map(Multiple, (1.0, 0.1, 0.01)))
 #: Values that ``apsvm cv`` tries.
 GRID_OF_C = MULTIPLES_TRIED[::-1]
-_HELD_OUT = "loss on rows held out"
+HELD_OUT_LOSS = "loss on rows held out"
 
 
 def hidden_layers(text: str) -> tuple[int, ...]:
@@ -67,82 +61,21 @@ def check_layer_wise(trainer: StructuredSVMTrainer) -> None:
             raise SettingsError(f"{option('layer_wise')} does not go with {name}: leave one of them out")
 
 
-def networks(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:
-    """Yields the trained networks, one for each C."""
-    from apsvm.trainers.structured_svm.layer_wise import train_layer_wise
-
-    settings = trainer.settings
-    values = [resolved(C, DEFAULT_C) for C in settings.C]
-    watch.log.write(
-        "start",
-        oracle=settings.oracle,
-        C=values[0] if len(values) == 1 else values,
-        epsilon=settings.epsilon,
-        layer_wise=settings.layer_wise,
-        seed=settings.seed,
-    )
-    results = train_layer_wise(data, trainer.loss, settings, hidden_layers(settings.layer_wise), values, watch)
-    for value, trained in zip(settings.C, results, strict=False):
-        yield _outcome(data, trained, replace(settings, C=(value,)))
-
-
 def held_out_loss(outcome: Outcome) -> float:
     """Loss of a network on the held-out rows of its training; infinite without such rows."""
-    loss = outcome.details[_HELD_OUT]
+    loss = outcome.details[HELD_OUT_LOSS]
     assert loss is None or isinstance(loss, float)
     return math.inf if loss is None else loss
 
 
-def _outcome(data: TrainingSet, trained: TrainedLayers, settings: StructuredSettings) -> Outcome:
-    from apsvm.models.header import Bounds, Data
-    from apsvm.trainers.base import Outcome
-
-    bounds = trained.certificate
-    details: dict[str, Json] = {
-        "oracle": trained.oracle,
-        "passes": trained.passes,
-        "risk": trained.risk,
-        "risk of the log loss's network": trained.started_from,
-        _HELD_OUT: trained.held_out,
-    }
-    fallbacks = [f"{trained.qp_fallbacks} working-set QPs needed cvxpy"] if trained.qp_fallbacks else []
-    return Outcome(
-        w=trained.net,
-        state=trained.state,
-        as_asked=trained.as_asked,
-        interrupted=trained.state == State.INTERRUPTED,
-        trouble=trained.trouble,
-        settings=settings,
-        iterations=trained.iterations,
-        C=trained.C,
-        certificate=None
-        if bounds is None
-        else Bounds(
-            primal=bounds.primal,
-            dual=bounds.dual,
-            gap=bounds.gap,
-            tolerance=bounds.tolerance,
-            exact=trained.exact,
-            layer=trained.layer,
-        ),
-        details=details,
-        data=Data(
-            positives=int(data.target.relevant.sum()),
-            queries=trained.queries,
-            queries_skipped=trained.queries_skipped,
-        ),
-        notes=[*_course(trained), *fallbacks],
-        seconds={part: span.wall_ns / 1e9 for part, span in trained.spans.items()},
+def course(passes: int, risk: float, started_from: float, held_out: float | None) -> str:
+    """Summary in words: the number of passes, the risks of the kept net and of the log loss's, and the kept net's loss
+    on held-out rows."""
+    on_held_out = "no rows were held out" if held_out is None else f"{held_out:.4g} on rows held out"
+    if passes == 0:
+        return f"no pass was better on rows held out than the network of the log loss: that one is kept ({on_held_out})"
+    count = "1 pass" if passes == 1 else f"{passes} passes"
+    return (
+        f"kept the network after {count} through its layers: risk {risk:.4g}, of the log loss's network "
+        f"{started_from:.4g}; {'' if held_out is None else 'loss '}{on_held_out}"
     )
-
-
-def _course(trained: TrainedLayers) -> Sequence[str]:
-    """Summary of the passes, in words."""
-    held_out = "no rows were held out" if trained.held_out is None else f"{trained.held_out:.4g} on rows held out"
-    if trained.passes == 0:
-        return [f"no pass was better on rows held out than the network of the log loss: that one is kept ({held_out})"]
-    passes = "1 pass" if trained.passes == 1 else f"{trained.passes} passes"
-    return [
-        f"kept the network after {passes} through its layers: risk {trained.risk:.4g}, of the log loss's network "
-        f"{trained.started_from:.4g}; {'' if trained.held_out is None else 'loss '}{held_out}"
-    ]

@@ -18,7 +18,7 @@ from apsvm.losses import LOSSES
 from apsvm.trainers.base import Outcome, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.settings import SettingsError, SettingValue
-from apsvm.trainers.structured_svm.networks import GRID_OF_C, check_layer_wise, hidden_layers, networks
+from apsvm.trainers.structured_svm.networks import GRID_OF_C, check_layer_wise, hidden_layers
 from apsvm.trainers.structured_svm.settings import (
     DEFAULT_C,
     ORACLE_CHOICES,
@@ -255,7 +255,9 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         from apsvm.trainers.structured_svm.training import train
 
         if self._hidden:
-            yield from networks(self, data, watch)
+            from apsvm.trainers.structured_svm.layer_wise import train_layer_wise
+
+            yield from train_layer_wise(data, self.loss, self.settings, self._hidden, watch)
             return
         if self.bound is None:
             raise SettingsError("the bound is open: choose hinge or tight")
