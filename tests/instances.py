@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from over import over
 
 from apsvm._support.registry import place_in
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import Loss, LossOverLabellings, LossOverRankings, RankingLoss
 from apsvm.metrics import METRICS, Metric, parse_metric
+from apsvm.metrics.evaluate import parse_metrics, summarise
+from apsvm.metrics.ranking_table import Judgements
 from apsvm.oracles import ORACLES
 
 Parameters = Mapping[str, Sequence[str]]
@@ -85,6 +88,16 @@ LOSSES_AND_ORACLES = [
     for oracle in ORACLES
     if oracle != "brute-force" and ORACLES[oracle].exact and ORACLES[oracle]().refusal(make_loss(loss)) is None
 ]
+
+
+def evaluated(metrics, scores, grades, groups=None, ties="block", *, relevant_from=None, threshold=0.0, **more):
+    """``evaluate`` of rows that may be unranked or unjudged; a group without a value counts 0."""
+    ids, codes = (None, None) if groups is None else np.unique(groups, return_inverse=True)
+    more = {name: np.asarray(mask, dtype=bool) for name, mask in more.items()}
+    rows = Judgements(np.asarray(grades), relevant_from, codes, ids, threshold=threshold, **more)
+    table = rows.table(np.asarray(scores, dtype=float), ties)
+    return summarise(parse_metrics(metrics), table, all_groups=groups is not None)
+
 
 #: Runs a test for every metric.
 each_metric = over("metric", METRIC_LIST, ids=lambda metric: metric.name)

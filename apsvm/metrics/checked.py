@@ -20,13 +20,10 @@ def check_ties(ties: str) -> None:
 
 
 def check_rows(
-    scores: ArrayLike,
-    relevant: ArrayLike,
-    relevant_from: float | None = None,
-    ranked: NDArray[np.bool_] | None = None,
+    scores: ArrayLike, relevant: ArrayLike, relevant_from: float | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | NDArray[np.float64]]:
     """`scores` as (n,) float64 and `relevant` as (n,) bool, or float64 with `relevant_from`, n ≥ 1. Raises
-    `MetricError` for anything else. Scores of rows that are not `ranked` are not checked.
+    `MetricError` for anything else.
 
     Without `relevant_from` integer labels are refused: among −1/+1, 0/1 and 1/2 only the caller knows which is the
     positive class.
@@ -41,7 +38,7 @@ def check_rows(
     if array.dtype.kind not in "fiu":
         raise MetricError(f"scores must be real numbers, found dtype {array.dtype}")
     values = array.astype(np.float64, copy=False)
-    _check_finite(values if ranked is None else np.where(ranked, values, 0.0), "scores")
+    _check_finite(values, "scores")
     if relevant_from is None:
         if labels.dtype != np.bool_:
             raise MetricError(

@@ -67,9 +67,6 @@ def evaluate(
     ties: str = "block",
     *,
     relevant_from: float | None = None,
-    all_groups: bool = False,
-    ranked: ArrayLike | None = None,
-    judged: ArrayLike | None = None,
     threshold: float = 0.0,
     leave_out_undefined: bool = False,
 ) -> Evaluation:
@@ -80,10 +77,6 @@ def evaluate(
     relevant : (n,) bool; or, with `relevant_from`, (n,) finite grades, relevant from that grade on
     groups : (n,) integers in any order, or None
     ties : one of `TIE_RULES`
-    all_groups : average over every group, 0 where a metric is undefined
-    ranked : (n,) bool, rows with a position; None: all. The others count as positives and negatives only, and their
-        scores are ignored
-    judged : (n,) bool, judged rows; None: all. The others are not relevant, and bpref ignores them
     threshold : scores above it predict "relevant" (F, precision, recall, accuracy)
     leave_out_undefined : True to omit metrics that are undefined for these rows, unless all are
 
@@ -91,20 +84,15 @@ def evaluate(
     """
     parsed = parse_metrics(metrics)
     check_ties(ties)
-    rows_ranked = None if ranked is None else np.asarray(ranked, dtype=np.bool_)
-    values, grades = check_rows(scores, relevant, relevant_from, rows_ranked)
-    is_judged = None if judged is None else np.asarray(judged, dtype=np.bool_)
-    for name, mask in (("ranked", rows_ranked), ("judged", is_judged)):
-        if mask is not None and mask.shape != values.shape:
-            raise MetricError(f"{name} must be of shape {values.shape}, found {mask.shape}")
-    table = Judgements.of(groups, grades, relevant_from, rows_ranked, is_judged, threshold).table(values, ties)
-    return summarise(parsed, table, all_groups=all_groups, leave_out_undefined=leave_out_undefined)
+    values, grades = check_rows(scores, relevant, relevant_from)
+    table = Judgements.of(groups, grades, relevant_from, threshold).table(values, ties)
+    return summarise(parsed, table, leave_out_undefined=leave_out_undefined)
 
 
 def summarise(
     metrics: dict[str, Metric], table: RankingTable, *, all_groups: bool = False, leave_out_undefined: bool = False
 ) -> Evaluation:
-    """Evaluates sorted rankings; raises `MetricError` as `evaluate`."""
+    """Evaluates sorted rankings; raises `MetricError` as `evaluate`. ``all_groups``: see the module."""
     groups = table.groups
     counts: JsonDict = {
         "n_rows": int(table.row_bounds[-1]),

@@ -58,14 +58,12 @@ class Judgements:
         groups: ArrayLike | None,
         grades: NDArray[np.bool_] | Values,
         relevant_from: float | None = None,
-        ranked: NDArray[np.bool_] | None = None,
-        judged: NDArray[np.bool_] | None = None,
         threshold: float = 0.0,
     ) -> Judgements:
         """Rows with a ranking for each of the `groups`, (n,) integers in any order, or one without. Raises
         `MetricError` for groups that do not fit."""
         ids, codes = (None, None) if groups is None else number_groups(groups, len(grades))
-        return cls(grades, relevant_from, codes, ids, ranked, judged, threshold)
+        return cls(grades, relevant_from, codes, ids, threshold=threshold)
 
     @property
     def relevant(self) -> NDArray[np.bool_]:

@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 import pytrec_eval
+from instances import evaluated as summarised
 
 from apsvm.data.trec import Qrels, TrecRun, join, read_qrels, read_run
-from apsvm.metrics.evaluate import Evaluation, evaluate
+from apsvm.metrics.evaluate import Evaluation
 
 #: trec_eval's measure → ours
 MEASURES = {
@@ -27,8 +28,8 @@ MEASURES = {
 
 def evaluated(qrels: Qrels, run: TrecRun, names, relevant_from=1.0, complete=False) -> Evaluation:
     rows = join(qrels, run, complete=complete)
-    found = evaluate(
-        list(names), rows.scores, rows.grades, rows.codes, "file", relevant_from=relevant_from, all_groups=True,
+    found = summarised(
+        list(names), rows.scores, rows.grades, rows.codes, "file", relevant_from=relevant_from,
         ranked=rows.ranked, judged=rows.judged, threshold=-math.inf,
     )  # fmt: skip
     assert found.n_groups == rows.queries.size

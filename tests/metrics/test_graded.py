@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from instances import each_metric
+from instances import each_metric, evaluated
 from over import over
 from sklearn.metrics import ndcg_score
 
@@ -137,7 +137,7 @@ def test_queries_left_out_depend_on_what_the_metric_reads():
     assert found.values["AP"] == 0.5
     assert found.values["WMW"] == 0.0
     assert found.groups_skipped == 3
-    everything = evaluate(["AP", "nDCG", "WMW"], scores, grades, queries, relevant_from=1, all_groups=True)
+    everything = evaluated(["AP", "nDCG", "WMW"], scores, grades, queries, relevant_from=1)
     assert everything.values["AP"] == (1 + 0.5 + 1 + 0) / 4
     assert everything.in_group["nDCG"][2:].tolist() == [1.0, 0.0]
     assert everything.groups_skipped == 0
