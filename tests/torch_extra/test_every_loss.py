@@ -38,8 +38,10 @@ MAKERS = {
     "blackbox": BlackboxAPLoss,
     "sodeep": SoDeepMAPLoss,
     "sodeep, handcrafted": lambda **options: SoDeepMAPLoss("handcrafted(10)", **options),
+    "sodeep, eq. 7": lambda **options: SoDeepMAPLoss(form="seed", **options),
     "rank triplets": lambda **options: RankTripletLoss(both=False, **options),
     "rank recall": lambda **options: RankRecallLoss(both=False, **options),
+    "rank recall at 10": lambda **options: RankRecallLoss(k=10, tau=2.0, both=False, **options),
 }
 
 
@@ -176,10 +178,11 @@ def test_types_of_target(make, kind):
 
 
 @each_loss
-def test_minus_one_is_negative_unless_it_is_ignored(make):
+def test_minus_one_is_negative_unless_it_is_ignored_and_columns_are_lists(make):
     scores, target = batch()
     signs = target.long() * 2 - 1
     assert torch.equal(make()(scores, signs), make()(scores, target))
+    torch.testing.assert_close(make()(scores.t(), target.t(), dim=0), make()(scores, target))
     padded = torch.where(torch.arange(30) < 20, target.long(), -1)
     expected = make()(scores[:, :20], target[:, :20])
     torch.testing.assert_close(make(ignore_index=-1)(scores, padded), expected, rtol=1e-6, atol=1e-7)
@@ -346,6 +349,8 @@ def test_training_a_linear_layer(name):
     layer, loss = torch.nn.Linear(x.shape[1], 1), MAKERS[name]()
     if isinstance(loss, RecallAtKLoss):  # of 212 positives
         loss.ks, loss.tau_rank = (50, 100, 200), 20.0
+    if name == "rank recall at 10":
+        loss.k = 212
     optimizer = torch.optim.Adam(layer.parameters(), lr=0.05)
     for _ in range(60):
         optimizer.zero_grad()
