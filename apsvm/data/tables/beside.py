@@ -35,7 +35,7 @@ def labels_of(
     """
     cells = cells.with_none()
     _refuse_missing(cells, cells.is_missing, "label", advice(" (--labelled-only)"))
-    if cells.codes is None or not cells.words:
+    if cells.is_plain or not cells.words:
         if not label_words:
             cells.refuse_infinite()
             return cells.values.copy(), (), ""
@@ -43,7 +43,7 @@ def labels_of(
         numbers = zip(cells.texts, cells.number_of.tolist(), strict=True)
         of_text = [TRUTH.get(text.lower(), number) for text, number in numbers]
         return np.array(of_text, dtype=np.float64)[cells.codes], (), ""
-    texts, codes = [word_of(text) for text in cells.texts], cells.word_codes
+    texts, codes = [word_of(text) for text in cells.texts], cells.codes
     if label_words:
         unknown = [at for at, text in enumerate(texts) if text not in label_words]
         if unknown:

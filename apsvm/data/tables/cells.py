@@ -131,7 +131,7 @@ class Cells:
 
     def let_go(self) -> None:
         """Replaces the text of plain numbers by their ``values``."""
-        if self.type == "text" and self.codes is None:
+        if self.type == "text" and self.is_plain:
             import pyarrow
 
             buffers = [None, pyarrow.py_buffer(self.values)]  # pyarrow's own way from numpy imports pandas
@@ -188,7 +188,7 @@ class Cells:
     @property
     def values(self) -> NDArray[np.float64]:
         """(n,) the numbers, or dates as days; NaN for all other cells."""
-        return np.append(self.number_of, np.nan)[self._distinct[1]] if self._plain is None else self._plain
+        return np.append(self.number_of, np.nan)[self.codes] if self._plain is None else self._plain
 
     @cached_property
     def are_codes(self) -> bool:
@@ -209,9 +209,14 @@ class Cells:
         return bool(compute.all(compute.ascii_is_decimal(self.array)).as_py())
 
     @property
-    def codes(self) -> NDArray[np.int32] | None:
-        """(n,) the index in ``texts`` of each cell, −1 for a missing one; None for a column of numbers or dates."""
-        return self._distinct[1] if self._plain is None else None
+    def is_plain(self) -> bool:
+        """True if all cells are plain numbers, dates or missing."""
+        return self._plain is not None
+
+    @property
+    def codes(self) -> NDArray[np.int32]:
+        """(n,) the index in ``texts`` of each cell, −1 for a missing one."""
+        return self._distinct[1]
 
     @property
     def texts(self) -> list[str]:
@@ -260,20 +265,18 @@ class Cells:
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """(k,) the number of cells with each of ``texts``."""
-        codes = self._distinct[1]
-        return np.bincount(codes[codes >= 0], minlength=len(self.texts)).astype(np.int64)
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.texts)).astype(np.int64)
 
     @cached_property
     def is_missing(self) -> NDArray[np.bool_]:
         """(n,) True for a missing cell."""
-        codes = self.codes
-        missing: NDArray[np.bool_] = np.isnan(self.values) if codes is None else codes < 0
+        missing: NDArray[np.bool_] = np.isnan(self.values) if self.is_plain else self.codes < 0
         return missing
 
     @cached_property
     def words(self) -> list[str]:
         """The distinct texts that are no numbers."""
-        return [] if self.codes is None else list(compress(self.texts, np.isnan(self.number_of)))
+        return [] if self.is_plain else list(compress(self.texts, np.isnan(self.number_of)))
 
     def counted(self, chosen: NDArray[np.bool_]) -> dict[str, int]:
         """The ``chosen`` (k,) of ``texts``, each with the number of its cells."""
@@ -297,11 +300,6 @@ class Cells:
         rows = np.flatnonzero(np.isinf(self.values))
         if rows.size:
             raise self.fail(int(rows[0]), f"expected a finite number, found '{self.values[rows[0]]:g}'")
-
-    @property
-    def word_codes(self) -> NDArray[np.int32]:
-        """(n,) the index in ``texts`` of each cell, numbers included; −1 for a missing one."""
-        return self._distinct[1]
 
     def of_words(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
         """The distinct words, their counts, and the index of each text's word. 10 and 10.0 are one word, 01234 and 1234

@@ -147,7 +147,7 @@ def numbers_of(cells: Cells, column: Column) -> NDArray[np.float64]:
     if cells.type in ("date", "time"):
         row = int(np.argmax(is_number))
         raise cells.fail(row, f"expected a number, found {shown(cells.text_at(row))}")
-    if cells.codes is None:
+    if cells.is_plain:
         cells.refuse_infinite()
         return values
     of_text, style = cells.number_of.copy(), column.style
@@ -165,14 +165,14 @@ def numbers_of(cells: Cells, column: Column) -> NDArray[np.float64]:
 
 def _days_of(cells: Cells, column: Column, unusual: Unusual) -> NDArray[np.float64]:
     """(n,) the dates in days, NaN where a cell is missing. Raises DataError for other cells."""
-    name, codes, zoned = column.name, cells.codes, "tz=" in cells.stored
-    if codes is None:
+    name, zoned = column.name, "tz=" in cells.stored
+    if cells.is_plain:
         days = cells.values
         is_wrong = ~cells.is_missing & (cells.type != ("time" if column.order == "time" else "date"))
     else:
         texts = cells.texts
         of_text = np.array([days_of(text, column.order) for text in texts], dtype=np.float64)
-        days = np.append(of_text, np.nan)[codes]
+        days = np.append(of_text, np.nan)[cells.codes]
         is_wrong = np.isnan(days) & ~cells.is_missing
         zoned = any(map(has_zone, texts))
     if is_wrong.any():
@@ -202,7 +202,7 @@ def _categories(cells: Cells, column: Column, unusual: Unusual) -> NDArray[np.in
     other = len(column.categories) if column.other else -1
     words, n_of_word, of_text = cells.of_words()
     of_word = np.array([place.get(word, other) for word in words], dtype=np.int64)
-    codes = cells.word_codes
+    codes = cells.codes
     missing = column.width - 1 if column.missing else -1
     feature: NDArray[np.int64] = np.append(of_word[of_text], missing)[codes]
     n_missing = int(np.count_nonzero(codes < 0))

@@ -70,7 +70,7 @@ class Evidence:
         numbers = values if is_number.all() else values[is_number]
         words: dict[str, int] = {}
         texts = None
-        if cells.codes is not None:
+        if not cells.is_plain:
             is_word = np.isnan(cells.number_of)
             words = dict(zip(cells.words, cells.counts[is_word].tolist(), strict=True))
         coded = cells.are_codes
