@@ -196,6 +196,7 @@ def _arrow_seeds() -> list[bytes]:
     days = pa.array([0, 86_400], pa.timestamp("s"))
     words = pa.array(["u", "v"]).dictionary_encode()
     columns = {"y": [1, 0], "a": [0.5, None], "b": ["red", "blue"], "c": words, "when": days, "ok": [True, None]}
+    columns |= {"n": pa.nulls(2), "d": pa.array([1, 2], pa.decimal128(5, 2)), "far": days.cast("date32")}
     table = pa.table(columns)
     bomb = pa.DictionaryArray.from_arrays(pa.array(np.zeros(4000, dtype=np.int32)), pa.array(["x" * 1_000_000]))
     sink = io.BytesIO()
@@ -206,6 +207,7 @@ def _arrow_seeds() -> list[bytes]:
         write(table, sink)
         seeds.append(sink.getvalue())
     sink = io.BytesIO()
+    table = table.append_column("w", pa.DictionaryArray.from_arrays([0, 1], pa.array(["u", None])))
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return [*seeds, sink.getvalue()]

@@ -2,6 +2,7 @@
 
 import datetime
 import io
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,27 @@ def contents(data: Dataset) -> tuple[Any, ...]:
     assert data.table is not None
     assert data.table.keys is not None
     return data.X.tolist(), data.relevance.tolist(), data.table.keys.tolist(), data.table.columns
+
+
+def test_types_that_arrow_cannot_encode(tmp_path: Path) -> None:
+    """Dictionaries with a null, decimals of 32 bits and columns of nulls as names, in several chunks; a far date."""
+    table = pa.table(
+        {
+            "kind": pa.DictionaryArray.from_arrays([0, 1, 0, 1], pa.array(["u", None])),
+            "name": pa.array([Decimal("1.50"), Decimal(2), None, Decimal(4)], pa.decimal32(5, 2)),
+            "none": pa.nulls(4),
+            "far": pa.array([2**30, 0, 1, 2], pa.date32()),
+            "y": [1, 0, 1, 0],
+        }
+    )
+    with pa.ipc.new_stream(tmp_path / "t", table.schema) as writer:
+        writer.write_table(table, max_chunksize=2)
+    data = read_data(tmp_path / "t", table=TableOptions(id="name"))
+    assert data.table is not None
+    assert data.table.keys is not None
+    assert data.table.keys.tolist() == ["1.50", "2.00", "", "4.00"]
+    assert data.table.columns.feature_names()[:3] == ("kind=u", "kind is missing", "far: days before the newest")
+    assert read_data(tmp_path / "t", table=TableOptions(id="none")).table.keys.tolist() == [""] * 4  # type: ignore[union-attr]
 
 
 def test_categories_of_polars(tmp_path: Path) -> None:

@@ -168,14 +168,12 @@ class Cells:
         array, kind = self.array, self.array.type
         if types.is_null(kind):
             return np.full(len(self), np.nan)
-        if self.type in ("date", "time"):
-            unit = "us" if self.type == "time" or not hasattr(kind, "unit") else kind.unit
-            whole = pyarrow.time64("us") if self.type == "time" else pyarrow.timestamp(unit, getattr(kind, "tz", None))
-            counts = array.cast(whole).cast(pyarrow.int64()).cast(pyarrow.float64(), safe=False)
-            array = compute.divide(counts, _A_SECOND[unit] * A_DAY)
-        elif types.is_duration(kind):
-            counts = array.cast(pyarrow.int64()).cast(pyarrow.float64(), safe=False)
-            array = compute.divide(counts, _A_SECOND[kind.unit])
+        if types.is_date(kind):
+            array = array.cast(pyarrow.date32()).cast(pyarrow.int32())
+        elif hasattr(kind, "unit"):  # times, timestamps and durations
+            counts = array.cast(pyarrow.int32() if types.is_time32(kind) else pyarrow.int64())
+            seconds = _A_SECOND[kind.unit] * (1.0 if types.is_duration(kind) else A_DAY)
+            array = compute.divide(counts.cast(pyarrow.float64(), safe=False), seconds)
         elif self.type not in ("number", "truth", "text") or (types.is_string(kind) and self.decimal != "."):
             return None
         try:
@@ -236,7 +234,13 @@ class Cells:
         import pyarrow
         from pyarrow import types
 
-        encoded = self.array if types.is_dictionary(self.array.type) else self.array.dictionary_encode()
+        # pyarrow cannot encode these, nor unify dictionaries that have a null.
+        array = self.array
+        if types.is_null(array.type) or types.is_decimal(array.type):
+            array = array.cast(pyarrow.string())
+        elif types.is_dictionary(array.type) and any(chunk.dictionary.null_count for chunk in array.chunks):
+            array = pyarrow.chunked_array([chunk.dictionary_decode() for chunk in array.chunks])
+        encoded = array if types.is_dictionary(array.type) else array.dictionary_encode()
         if encoded.num_chunks == 0:
             return [], np.empty(0, dtype=np.int32)
         encoded = encoded.unify_dictionaries()

@@ -93,9 +93,9 @@ def has_zone(word: str) -> bool:
     return found is not None
 
 
-def day_of(days: float) -> date:
+def day_of(days: float) -> np.datetime64:
     """The calendar day of a date in days."""
-    return date.fromordinal(_EPOCH + int(np.floor(days)))
+    return np.datetime64(int(np.floor(days)), "D")
 
 
 def parts_of(days: NDArray[np.float64], order: str) -> tuple[DatePart, ...]:
