@@ -235,7 +235,7 @@ def describe(dataset: Dataset, target: Target) -> None:
         parts.append(f"{int(positives.sum()):,} positive ({column}{word})")
     else:
         parts.append(f"{int(target.relevant.sum()):,} relevant")
-    remark(f"{', '.join(parts)}, {features:,} features", dataset.source)
+    remark(f"{', '.join(parts)}, {features:,} feature{'' if features == 1 else 's'}", dataset.source)
 
 
 # Signals

@@ -53,7 +53,8 @@ width); its labels may be any numbers, and a .npz or .npy matrix needs none.
 With --explain a line goes on with what gave the most to the score, in either direction, a tab before each: what a row
 of the training's medians has (base), table columns or features with their value, and how much they gave beside it:
 3.2 <tab> base (-0.2) <tab> amount=812.5 (+1.9) <tab> country=XX (+0.4). The features of a word or a date are one column
-there, and what several columns give together is shared among them. The parts add up to the score. Of a model of several
+there, and what several columns give together is shared among them. What dates give to all rows alike, as where all are
+newer than training, is part of base. The parts add up to the score. Of a model of several
 components (--components) they are those of the one that gave the score, and component=h stands before them.
 
 With --classify a line is the row's label, with --probability the probability that it is positive, with both the two.

@@ -235,8 +235,11 @@ class _Run:
         return fit, fit.start(one_ranker(model, self.labels.positive_label, path))
 
     def _figures(self, fit: Fit, outcome: Outcome, model: Model) -> Iterator[str]:
-        """Lines on the training metric (with --verbose, or without held-out figures), and cautions."""
-        if self.options["verbose"] or "held_out" not in outcome.details:
+        """Lines on the training metric (with --verbose, or if nothing was held out), and cautions."""
+        details = (outcome.classes[0][1] if outcome.classes else outcome).details
+        choice = details.get("choice")
+        has_held_out = "held_out" in details or (isinstance(choice, dict) and choice.get("candidates"))
+        if self.options["verbose"] or not has_held_out:
             yield from training.training_metric(fit.dataset, model)
         if self.options["scheduler"] is None:
             yield from training.cautions_on_choice(fit, outcome)
