@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from apsvm.data.dataset import DataError
 from apsvm.metrics.evaluate import Evaluation
-from apsvm.report.components import components_of
 from apsvm.report.drawing import drawn
 from apsvm.report.first_rows import first_rows_of, lowest_positives
 from apsvm.report.judging import (
@@ -47,7 +46,7 @@ def _of_one(part: JudgedRanker, run: Run) -> Iterator[Markup]:
     """Sections on one ranker: rows, metrics, features, worst queries."""
     yield first_rows_of(part, run.lines)
     yield metrics_of(part)
-    yield from (components_of(part), drivers_of(part))
+    yield drivers_of(part)
     yield lowest_positives(part, run.lines)
     if part.groups is not None:
         yield worst_queries(part)
@@ -61,7 +60,7 @@ def judged_rankers(run: Run) -> tuple[list[JudgedRanker], list[str]]:
         return judged, failures
     for title, ranker in run.rankers():
         try:
-            judged.append(judge(title, ranker, run.dataset, run.top))
+            judged.append(judge(title, ranker, run.dataset))
         except (DataError, ValueError) as error:
             failures.append(f"{title or 'The model'} cannot be judged on these rows: {error}")
     return judged, failures
@@ -115,13 +114,6 @@ def _metric_tiles(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[tuple[st
         for name in dict.fromkeys([judged[0].trained_metric, "AP"]):
             if name in results[0].values:
                 yield in_full if name == "AP" else name, f"{results[0].values[name]:.4f}", where
-        found = judged[0].found()
-        if found is not None:
-            yield (
-                f"found in the first {run.top:,}",
-                found,
-                f"of {results[0].n_positives:,} positive {judged[0].dataset.unit}",
-            )
         return
     for name in dict.fromkeys([judged[0].trained_metric, "AP"]):
         values = [result.values[name] for result in results if name in result.values]
@@ -139,8 +131,7 @@ def _of_several(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[Markup]:
     """A table of all rankers and the curves of all; of the first rankers all the rest."""
     if not judged:
         return
-    at_top = [] if run.top is None else [f"P@{run.top}"]
-    names = list(dict.fromkeys(["AP", "AUC", "P@10", *at_top, "nDCG", judged[0].trained_metric]))
+    names = list(dict.fromkeys(["AP", "AUC", "P@10", "nDCG", judged[0].trained_metric]))
     evaluations = _in_order(judged)
     rows = [_row_of(part, result, names) for part, result in evaluations]
     means = [_mean([result.values.get(name) for _, result in evaluations if result is not None]) for name in names]

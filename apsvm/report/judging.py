@@ -86,14 +86,17 @@ def figure(value: float | None) -> str:
 
 
 def drivers_of(part: JudgedRanker) -> Markup:
-    """Section on the features that drive the scores of these rows; on the layers of a net. Empty with several
-    components, which have their own sections."""
+    """Section on the features that drive the scores of these rows, by component; empty for a net."""
+    count, content = part.ranker.components, list[Markup]()
     if isinstance(part.ranker, NetRanker):
-        return layers_of(part.ranker)
-    return section("What drives the score", *drivers_in(part)) if part.ranker.components == 1 else Markup("")
+        return Markup("")
+    for component in range(count):
+        content += [element("h3", f"Component {component + 1}")] if count > 1 else []
+        content += _drivers_in(part, component)
+    return section("What drives the score", *content)
 
 
-def drivers_in(part: JudgedRanker, component: int = 0) -> Iterator[Markup]:
+def _drivers_in(part: JudgedRanker, component: int) -> Iterator[Markup]:
     """Each column's share in what moves the scores, by one component; the weights of features as they are, or the
     curves of mapped ones."""
     ranker, linear = part.ranker, part.ranker.linear_parts()[component]
@@ -158,13 +161,3 @@ def _curves_of(
         caption += "; below, what two give together, a dot a row"
     if curves or pairs:
         yield drawn(Shapes(curves, pairs, label_of(ranker)), caption)
-
-
-def layers_of(ranker: NetRanker) -> Markup:
-    """Sizes and weight norms of a net's layers."""
-    rows = [
-        [str(number), f"{inputs:,}", f"{outputs:,}", words.number(norm_of(layer.weights))]
-        for number, layer in enumerate(ranker.net.layers, start=1)
-        for outputs, inputs in [layer.weights.shape]
-    ]
-    return section("Layers", table(["layer", "inputs", "units", "norm of the weights"], rows))

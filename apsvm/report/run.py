@@ -39,7 +39,6 @@ class Run:
     dataset : n rows to judge the rankers on, if there are any
     lines : (n,) int64 line numbers of the rows in a text file, from 1; None for other files
     notes : remarks for the reader
-    top : number of first rows to count positives in, if the user named it
     """
 
     folder: str
@@ -49,7 +48,6 @@ class Run:
     dataset: Dataset | None
     lines: NDArray[np.int64] | None
     notes: Sequence[str]
-    top: int | None = None
 
     @property
     def command(self) -> Record:
@@ -85,7 +83,6 @@ class JudgedRanker:
     dataset : n rows
     scores : (n,) float64
     target : meaning of the rows' labels for the ranker
-    top : see ``Run``
     """
 
     title: str
@@ -93,7 +90,6 @@ class JudgedRanker:
     dataset: Dataset
     scores: NDArray[np.float64]
     target: Target
-    top: int | None = None
 
     @property
     def relevant(self) -> NDArray[np.bool_]:
@@ -119,7 +115,6 @@ class JudgedRanker:
     def evaluation(self) -> Evaluation | MetricError:
         """Figures of ``apsvm eval``, without metrics undefined on these rows; the error if there are none."""
         names = [self.trained_metric, *METRICS]
-        names += [] if self.top is None else [f"P@{self.top}"]
         names += [] if self.grades is None else GRADED_METRICS
         target = self.target
         try:
@@ -135,13 +130,6 @@ class JudgedRanker:
         except MetricError as error:
             return error
 
-    def found(self) -> str | None:
-        """Positives among the first ``top`` rows of one ranking, averaged over the orders of equal scores."""
-        if self.top is None or self.groups is not None or not isinstance(self.evaluation, Evaluation):
-            return None
-        precision = self.evaluation.values.get(f"P@{self.top}")
-        return None if precision is None else f"{precision * self.top:.6g}"
-
     @cached_property
     def curve(self) -> JudgedCurve | None:
         """Precision-recall curve; None if no ranking has both kinds of rows."""
@@ -152,7 +140,7 @@ class JudgedRanker:
             return None
 
 
-def judge(title: str, ranker: Ranker, dataset: Dataset, top: int | None = None) -> JudgedRanker:
+def judge(title: str, ranker: Ranker, dataset: Dataset) -> JudgedRanker:
     """The ranker on the rows, judged as in training. Raises DataError if the labels do not fit."""
     judged, scores = ranked(ranker, dataset)
-    return JudgedRanker(title, ranker, judged, scores, recall(judged, ranker.header.labels), top)
+    return JudgedRanker(title, ranker, judged, scores, recall(judged, ranker.header.labels))

@@ -9,12 +9,11 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.dataset import Dataset
 from apsvm.models.header import Header
 from apsvm.report import words
 from apsvm.report.decisions import probabilities_in_words, threshold_in_words
 from apsvm.report.drawing import WHOLE, drawn
-from apsvm.report.page import Markup, bar, breakable, element, facts, folded, pictures, section, table
+from apsvm.report.page import Markup, breakable, element, facts, folded, pictures, section, table
 from apsvm.report.pictures.base import PictureError
 from apsvm.report.pictures.convergence import Convergence
 from apsvm.report.run import JudgedRanker, Run
@@ -81,7 +80,6 @@ def _facts_of(header: Header) -> Iterator[tuple[str, str]]:
 
 def data_of(run: Run, judged: Sequence[JudgedRanker]) -> Markup:
     result: list[tuple[object, object]] = []
-    content: list[object] = []
     dataset = run.dataset
     if dataset is not None:
         rows, features = dataset.X.shape
@@ -99,7 +97,6 @@ def data_of(run: Run, judged: Sequence[JudgedRanker]) -> Markup:
             result += _queries(ranked.groups, relevant, ranked.unit)
         if dataset.costs is not None:
             result.append(("cost:", "given"))
-        content = _labels(dataset, judged)
         result.append(("sha256", Markup(f"<code>{dataset.fingerprint[:16]}…</code>")))
     else:
         result += [(name, f"{run.command[name]:,}") for name in ("rows", "features", "values") if name in run.command]
@@ -109,7 +106,7 @@ def data_of(run: Run, judged: Sequence[JudgedRanker]) -> Markup:
     if data.queries_skipped:
         result.append(("queries left out of the training", f"{data.queries_skipped:,}"))
     result += [(_COUNTED.get(name, name.replace("_", " ")), f"{count:,}") for name, count in data.counts.items()]
-    return section("Data", facts(result), *content)
+    return section("Data", facts(result))
 
 
 def _queries(groups: NDArray[np.int64], relevant: NDArray[np.bool_] | None, unit: str) -> list[tuple[object, object]]:
@@ -123,25 +120,6 @@ def _queries(groups: NDArray[np.int64], relevant: NDArray[np.bool_] | None, unit
         both = int(((positives > 0) & (positives < sizes)).sum())
         result.append((f"queries with both kinds of {unit}", f"{both:,}"))
     return result
-
-
-def _labels(dataset: Dataset, judged: Sequence[JudgedRanker]) -> list[object]:
-    """Number of rows per label, for 3 to 40 labels; else empty."""
-    if dataset.label_sets is not None or (len(judged) == 1 and judged[0].grades is None):
-        return []
-    labels, counts = np.unique(dataset.relevance, return_counts=True)
-    if not 2 < labels.size <= 40:
-        return []
-    most = int(counts.max())
-    return [
-        table(
-            ["label", "rows"],
-            [
-                [dataset.shown_label(label), bar(count / most, f"{count:,}")]
-                for label, count in zip(labels.tolist(), counts.tolist(), strict=True)
-            ],
-        )
-    ]
 
 
 def how_trained(run: Run) -> Markup:

@@ -46,9 +46,7 @@ def test_what_moved_and_whether_by_chance(run, models):
     assert all((int(row[2]), int(row[3])) == (old[int(row[1][1:])], new[int(row[1][1:])]) for row in listed)
     moves = [abs(int(row[2]) - int(row[3])) for row in listed if row[0] == "in"]
     assert moves == sorted(moves, reverse=True)
-    kept = np.abs(new - old)[(new <= 20) & (old <= 20)]
     assert f"{came.sum()} of 20 rows are new" in said
-    assert f"{(kept == 0).sum()} keep their place, {kept.mean():.1f} is the mean move, {kept.max()} the longest" in said
     arguments = ("eval", "rows.csv", "--model", "old", "--model", "new", "--compare", "--confidence", ".95", "--json")
     judged = json.loads(run(*arguments, "-m", "AP", "-m", "P@20", cwd=models).stdout)["systems"]["new"]
     against = judged["against_first"]["AP"]
@@ -58,8 +56,8 @@ def test_what_moved_and_whether_by_chance(run, models):
     assert f"{found} by NEW" in said
     (models / "copy").write_bytes((models / "old").read_bytes())
     moved, copied = (run("compare", "old", name, "rows.csv", "--top", 1, cwd=models).stdout for name in ("new", "copy"))
-    assert "1 of 1 rows are new; none is in both" in moved
-    assert "0 of 1 rows are new; of those in both 1 keep their place, 0.0 is the mean move, 0 the longest" in copied
+    assert "1 of 1 rows are new" in moved
+    assert "0 of 1 rows are new" in copied
     back = run("compare", "new", "old", "rows.csv", code=WORSE, cwd=models).stdout
     assert "better" not in back
     assert f"AP: NEW is {against['effect']:.4f} worse" in back

@@ -73,7 +73,7 @@ def _scored(data: str, models: Mapping[str, Model], read: ReadOptions) -> tuple[
 
 
 def _put_moves(scored: Scored, relevant: NDArray[np.bool_] | None, top: int) -> None:
-    """Prints a line per row that comes in or goes out, the moves of the others, and the positives found."""
+    """Prints a line per row that comes in or goes out, and the positives found."""
     import numpy as np
 
     from apsvm.cli.output.evaluation import put_table
@@ -94,7 +94,7 @@ def _put_moves(scored: Scored, relevant: NDArray[np.bool_] | None, top: int) -> 
         put_table(lines, left=len(heading) - 2)
     of_each = "" if queries is None else " of each query"
     first, changes = f"the first {top:,}{of_each}", int((remains & ~was).sum())
-    put(f"{first}: {changes:,} of {int(was.sum()):,} {rows.unit} are new; {_moves_in_words(moved[was & remains])}")
+    put(f"{first}: {changes:,} of {int(was.sum()):,} {rows.unit} are new")
     if relevant is not None:
         before, after = (int(relevant[first_rows].sum()) for first_rows in (was, remains))
         put(f"found in {first}: {before:,} of {int(relevant.sum()):,} positive {rows.unit} by OLD, {after:,} by NEW")
@@ -108,15 +108,6 @@ def _places(rows: Dataset, scores: NDArray[np.float64]) -> NDArray[np.int64]:
     places = rank.copy()
     places[order] = rank
     return places
-
-
-def _moves_in_words(moved: NDArray[np.int64]) -> str:
-    """Summary of how far the rows in both lists have moved."""
-    if moved.size == 0:
-        return "none is in both"
-    kept = int((moved == 0).sum())
-    mean, longest = moved.mean(), moved.max()
-    return f"of those in both {kept:,} keep their place, {mean:.1f} is the mean move, {longest:,} the longest"
 
 
 def _put_metrics(scored: Scored, new: Model, top: int) -> bool:

@@ -33,14 +33,12 @@ PAGE = "report.html"
 @files("RUN_DIR")
 @options("ignore_unknown", "quiet",
          data={"help": "Judge the models on these rows. [default: those of the training, where they were then]"},
-         output={"metavar": "FILE", "help": f"The page to write; - for stdout. [default: RUN_DIR/{PAGE}]"},
-         top={"help": "Also say how many positives are found in the first K rows."})  # fmt: skip
+         output={"metavar": "FILE", "help": f"The page to write; - for stdout. [default: RUN_DIR/{PAGE}]"})  # fmt: skip
 @how_to_read
 def report(
     run_dir: str,
     data: str | None,
     output: str | None,
-    top: int | None,
     ignore_unknown: bool,
     quiet: bool,  # the remarks look at it
     read: ReadOptions,
@@ -64,7 +62,7 @@ def report(
     output = os.path.join(run_dir, PAGE) if output is None else output
     check_output(output, data=data, log=log)
     with Bar("reading the run") as bar:
-        run = replace(_run(run_dir, log, output), top=top)
+        run = _run(run_dir, log, output)
         bar.reach(0, "reading the rows")
         if not run.model.lists_items:
             run = _with_rows(run, data, read, ignore_unknown=ignore_unknown)

@@ -8,7 +8,7 @@ negatives per rank determines it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,16 +17,13 @@ from numpy.typing import NDArray
 
 from apsvm._support.types import JsonObject
 from apsvm.report.pictures.base import Picture, PictureError, as_written_by_train
-from apsvm.report.pictures.style import FONT, HEAT, INK, PAPER, Size, whole_numbers
+from apsvm.report.pictures.style import HEAT, Size, whole_numbers
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 #: Most pixels of the map; with more negatives, a column represents several.
 MOST_COLUMNS, MOST_ROWS = 1600, 1200
-#: Share of the rows that a stage needs to be named.
-LEAST_NAMED = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +41,11 @@ class RankCounts:
 
 @dataclass(frozen=True)
 class Heatmap(Picture):
-    """rows : one per iteration, in order; n_pos, n_neg : sizes of the ranking; begins : row → name of the stage that
-    begins there"""
+    """rows : one per iteration, in order; n_pos, n_neg : sizes of the ranking"""
 
     rows: Sequence[RankCounts]
     n_pos: int
     n_neg: int
-    begins: Mapping[int, str] | None = None
 
     @classmethod
     def of_log(cls, records: Sequence[JsonObject]) -> Heatmap:
@@ -79,16 +74,12 @@ class Heatmap(Picture):
         if n_neg == 0:
             raise PictureError("there are no negatives whose ranks could be drawn")
         rows: list[RankCounts] = []
-        begins: dict[int, str] = {}
-        at: tuple[str, float, int]
-        before: tuple[str, float, int] | None = None
+        before: tuple[object, ...] = ()
         for call in ranked:
             if (call["n_pos"], call["n_neg"]) != (n_pos, n_neg):
                 continue
-            if "iteration" in call:
-                at = (call["stage"], call["C"], call["iteration"])
-            else:  # a step of the tight bound's descent
-                at = (call["start"], call["C"], call["step"])
+            names = ("stage", "C", "iteration") if "iteration" in call else ("start", "C", "step")
+            at = tuple(call[name] for name in names)
             counts = RankCounts([(int(rank), int(count)) for rank, count in call["ranks"]])
             result = sum(count for _, count in counts.pairs)
             if result != n_neg:
@@ -96,11 +87,9 @@ class Heatmap(Picture):
             if at == before:
                 rows[-1] = counts  # the last call of an iteration represents it
                 continue
-            if before is None or at[:2] != before[:2]:
-                begins[len(rows)] = f"{at[0]}, C = {at[1]:.4g}"
             rows.append(counts)
             before = at
-        return cls(rows, n_pos, n_neg, begins if len(begins) > 1 else None)
+        return cls(rows, n_pos, n_neg)
 
     def height(self, size: Size) -> float:
         return 0.62 * size.width
@@ -131,21 +120,8 @@ class Heatmap(Picture):
         axes.set_xlabel("negatives, highest score first")
         axes.set_ylabel("iteration")
         axes.set_title(f"{self.n_pos} positives, {self.n_neg} negatives")
-        self._name_stages(axes)
         bar = figure.colorbar(image, ax=axes, pad=0.02, fraction=0.05)
         bar.outline.set_linewidth(0.4)
         last = self.n_pos + 1
         bar.set_ticks([1, last], labels=["1", "P+1"] if last > 2 else ["1", "2"])
         bar.set_label("interleaving rank", labelpad=-10)
-
-    def _name_stages(self, axes: Axes) -> None:
-        """Draws lines between the stages, and their names if there is room."""
-        begins = self.begins or {}
-        for row, end in zip(begins, [*begins, len(self.rows)][1:], strict=True):
-            if row:
-                axes.axhline(row + 0.5, color=INK, linewidth=0.5)
-            if end - row >= LEAST_NAMED * len(self.rows):
-                axes.text(
-                    0.99, (row + end + 1) / 2, begins[row], transform=axes.get_yaxis_transform(), ha="right",
-                    va="center", fontsize=FONT - 2, color=PAPER,
-                )  # fmt: skip

@@ -74,7 +74,6 @@ def epochs(at):
 
 
 CURVE = Steps(np.array([0.25, 0.5, 1.0]), np.array([1.0, 0.8, 0.4]))
-RANKS_OF_STAGES = [oracle(n, [[1, 2], [3, 2]], stage=stage) for stage in ("a", "b") for n in (1, 2)]
 SURFACES = [
     Surface(("u", "v"), np.arange(3.0), np.arange(4.0), np.arange(6.0).reshape(3, 2) * sign, np.ones((2, 2)) / 2)
     for sign in (1, -2)
@@ -91,7 +90,6 @@ MORE = {
     ),
     "gradients": Convergence.of_logs({name: gradients(at) for name, at in named(2).items()}),
     "epochs": Convergence.of_logs({name: epochs(at) for name, at in named(2).items()}),
-    "heatmap-of-stages": Heatmap.of_log(RANKS_OF_STAGES),
     "pr-of-classes": PrecisionRecall(
         [Curve("mean", CURVE), Curve("", CURVE, aside=True), Curve("one", CURVE, aside=True)], 0.2
     ),
@@ -132,7 +130,6 @@ def drawn(axes):
 #: Where what is drawn is computed of the data: the numbers that are to be seen.
 COMPUTED = {
     "heatmap": [1, 2, 3],
-    "heatmap-of-stages": [1, 3],
     "top": [1, 9, 1 / 3],
 }
 
@@ -237,7 +234,7 @@ def test_rank_counts_are_the_ranks(rng):
 def test_the_heat_map_shows_the_last_call_of_each_iteration():
     heatmap = EXAMPLES["heatmap"]
     assert heatmap.pixels().tolist() == [[1, 1, 1, 1], [1, 2, 3, 3]]
-    assert (heatmap.n_pos, heatmap.n_neg, heatmap.begins) == (2, 4, None)
+    assert (heatmap.n_pos, heatmap.n_neg) == (2, 4)
 
 
 def test_a_large_heat_map_is_thinned_out():
