@@ -1,4 +1,4 @@
-"""Numbers between bounds."""
+"""Numbers between bounds, and numbers in text."""
 
 from __future__ import annotations
 
@@ -26,3 +26,10 @@ class Range:
         if self.high < math.inf:
             bounds.append(f"of at most {self.high:g}")
         return " and ".join(bounds)
+
+
+def plain_float(text: str) -> float:
+    """Like float(), but refuses "1_000" and digits that are not ASCII. Raises ValueError."""
+    if "_" in text or not text.isascii():
+        raise ValueError(f"not a number: {text!r}")
+    return float(text)

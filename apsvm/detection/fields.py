@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from apsvm._support.files import read_bytes
+from apsvm._support.ranges import plain_float
 from apsvm.data.dataset import DataError
 
 Box = tuple[float, float, float, float]
@@ -33,13 +35,10 @@ def read_lines(path: str) -> Iterator[tuple[int, list[str]]]:
 
 def number_of(word: str, what: str, place: str) -> float:
     """Parses a finite number. Raises DataError."""
-    try:
-        value = math.nan if "_" in word or not word.isascii() else float(word)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise DataError(f"{place}: expected {what}, a finite number, found {word[:_MOST_SHOWN]!r}")
-    return value
+    with suppress(ValueError):
+        if math.isfinite(value := plain_float(word)):
+            return value
+    raise DataError(f"{place}: expected {what}, a finite number, found {word[:_MOST_SHOWN]!r}")
 
 
 def box_of(words: Sequence[str], place: str) -> Box:

@@ -18,11 +18,13 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.ranges import plain_float
 from apsvm.detection.base import Counts, Detections, Flags, Floats, Objects
 from apsvm.detection.boxes import places_in
 from apsvm.detection.matching import LEFT_OUT, RIGHT, match_coco, match_voc
@@ -119,13 +121,10 @@ def parse_metric(name: str) -> DetectionMetric:
 
 
 def _threshold(name: str, written: str) -> float:
-    try:
-        value = math.nan if "_" in written or not written.isascii() else float(written)
-    except ValueError:
-        value = math.nan
-    if not 0.0 < value <= 1.0:
-        raise MetricError(f"bad parameter in metric {name!r}: expected an IoU above 0 and at most 1, found {written!r}")
-    return value
+    with suppress(ValueError):
+        if 0.0 < (value := plain_float(written)) <= 1.0:
+            return value
+    raise MetricError(f"bad parameter in metric {name!r}: expected an IoU above 0 and at most 1, found {written!r}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from apsvm._support.ranges import plain_float
 from apsvm.metrics.errors import MetricError
 
 if TYPE_CHECKING:
@@ -146,8 +147,6 @@ def number_in_name(value: float) -> str:
 def number_from_name(form: str, text: str, example: object) -> float:
     """The number written in a metric's name. Raises `MetricError`."""
     try:
-        if "_" in text or not text.isascii():
-            raise ValueError
-        return float(text)
+        return plain_float(text)
     except ValueError:
         raise MetricError(f"{form} needs a number, as in {example}, found {text!r}") from None

@@ -13,10 +13,13 @@ scores. Rows of equal score are on the same side. O(n log n).
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from apsvm._support.ranges import plain_float
 
 #: Names of rules in messages.
 FORMS = "f1, fpr=A, precision=A, recall=A or top=K"
@@ -36,10 +39,9 @@ class ThresholdRule:
         name, equals, number = (part.strip().lower() for part in text.partition("="))
         if name == "f1" and not equals:
             return cls(name)
-        try:
-            amount = float(number) if number.isascii() and "_" not in number else math.nan
-        except ValueError:
-            amount = math.nan
+        amount = math.nan
+        with suppress(ValueError):
+            amount = plain_float(number)
         if name == "top" and amount >= 1.0 and amount.is_integer() and amount < 2.0**53:
             return cls(name, amount)
         # Among shares, 0 is meaningful only for an error rate.

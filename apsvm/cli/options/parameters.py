@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 from click.shell_completion import CompletionItem
 
-from apsvm._support.ranges import Range
+from apsvm._support.ranges import Range, plain_float
 from apsvm.trainers.settings import AUTO_MULTIPLE, Multiple
 
 if TYPE_CHECKING:
@@ -98,13 +98,6 @@ class Several(ParamType):
         before, comma, last = incomplete.rpartition(",")
         fitting = self.one.shell_complete(ctx, param, last)
         return [CompletionItem(f"{before}{comma}{item.value}") for item in fitting]
-
-
-def plain_float(text: str) -> float:
-    """Like float(), but refuses "1_000" and digits that are not ASCII. Raises ValueError."""
-    if "_" in text or not text.isascii():
-        raise ValueError(f"not a number: {text!r}")
-    return float(text)
 
 
 def number(text: str, limits: Range = Range()) -> float:  # noqa: B008  # frozen
