@@ -75,6 +75,13 @@ def test_types_that_arrow_cannot_encode(tmp_path: Path) -> None:
     assert read_data(tmp_path / "t", table=TableOptions(id="none")).table.keys.tolist() == [""] * 4  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("option", ["cost", "label"])
+def test_dates_are_no_costs_and_no_labels(tmp_path: Path, option: str) -> None:
+    path = written(tmp_path, "parquet", {**COLUMNS, "y": pa.array([1, 0, 1, 0])})
+    with pytest.raises(DataError, match="row 1: column 'when': expected a finite number, found '2024-01-01"):
+        read_data(path, table=TableOptions(**{"label": "y", option: "when"}))
+
+
 def test_categories_of_polars(tmp_path: Path) -> None:
     frame = pl.DataFrame({"x": ["a", None, "b"], "kind": ["u", "v", "u"], "y": [1, 0, 1]})
     typed = frame.with_columns(pl.col("x").cast(pl.Categorical), pl.col("kind").cast(pl.Enum(["u", "v"])))

@@ -37,8 +37,7 @@ def labels_of(
     _refuse_missing(cells, cells.is_missing, "label", advice(" (--labelled-only)"))
     if cells.is_plain or not cells.words:
         if not label_words:
-            cells.refuse_infinite()
-            return cells.values.copy(), (), ""
+            return cells.plain_numbers().copy(), (), ""
     elif not label_words and all(word.lower() in TRUTH for word in cells.words):
         numbers = zip(cells.texts, cells.number_of.tolist(), strict=True)
         of_text = [TRUTH.get(text.lower(), number) for text, number in numbers]
@@ -99,7 +98,7 @@ def costs_of(cells: Cells) -> NDArray[np.float64]:
     _refuse_missing(cells, cells.is_missing, "cost")
     if cells.words:
         raise fail_of(cells, not_numbers(cells.name, cells.counted(np.isnan(cells.number_of)), of_training=False))
-    values = cells.values.copy()
+    values = cells.plain_numbers().copy()
     if (values < 0).any():
         row = int(np.flatnonzero(values < 0)[0])
         raise cells.fail(row, f"expected a cost of at least 0, found {text_of(float(values[row]))}")

@@ -299,11 +299,12 @@ class Cells:
         """The error of a cell."""
         return DataError(f"{self.places.shown(row, self.name)}: {problem}")
 
-    def refuse_infinite(self) -> None:
-        """Raises DataError for an infinite number."""
-        rows = np.flatnonzero(np.isinf(self.values))
+    def plain_numbers(self) -> NDArray[np.float64]:
+        """The ``values`` of a plain column. Raises DataError for dates, times and infinite numbers."""
+        rows = np.flatnonzero(~self.is_missing if self.type in ("date", "time") else np.isinf(self.values))
         if rows.size:
-            raise self.fail(int(rows[0]), f"expected a finite number, found '{self.values[rows[0]]:g}'")
+            raise self.fail(int(rows[0]), f"expected a finite number, found {shown(self.text_at(int(rows[0])))}")
+        return self.values
 
     def of_words(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
         """The distinct words, their counts, and the index of each text's word. 10 and 10.0 are one word, 01234 and 1234

@@ -136,7 +136,7 @@ def encode(cells: Cells, column: Column, unusual: Unusual) -> AnyArray:
 
 def numbers_of(cells: Cells, column: Column) -> NDArray[np.float64]:
     """(n,) the numbers of a column, NaN where a cell is missing. Raises DataError for other cells."""
-    values, is_number = cells.values, ~np.isnan(cells.values)
+    is_number = ~np.isnan(cells.values)
     decimal = DECIMAL[column.style] if column.style else cells.decimal
     if cells.is_text and decimal != cells.decimal and is_number.any():
         raise cells.fail(
@@ -144,12 +144,8 @@ def numbers_of(cells: Cells, column: Column) -> NDArray[np.float64]:
             f"its numbers had a decimal {column.style} in training, and this file is read without: what are its points "
             f"and commas? (--decimal {decimal})",
         )
-    if cells.type in ("date", "time"):
-        row = int(np.argmax(is_number))
-        raise cells.fail(row, f"expected a number, found {shown(cells.text_at(row))}")
     if cells.is_plain:
-        cells.refuse_infinite()
-        return values
+        return cells.plain_numbers()
     of_text, style = cells.number_of.copy(), column.style
     if not style and not any("%" in word for word in cells.words):  # amounts, where training had plain numbers
         try:

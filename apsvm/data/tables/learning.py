@@ -63,8 +63,8 @@ def learn_of_parts(
 
 def refuse_unusable(cells: Cells, options: TableOptions) -> None:
     """Raises DataError for an infinite number, and for a missing cell if the options refuse it."""
-    if cells.name not in options.categorical:
-        cells.refuse_infinite()
+    if cells.type == "number" and cells.name not in options.categorical:
+        cells.plain_numbers()
     rows = np.flatnonzero(cells.is_missing)
     if rows.size and options.missing == "refuse":
         count = f", and in {rows.size - 1:,} more" if rows.size > 1 else ""
