@@ -202,7 +202,7 @@ def test_results_of_coco_that_are_refused(tmp_path, one, path, value, message):
     [
         (b"", ":1: not JSON: Expecting value"),
         (b"{}\n{", ":2: not JSON: Extra data"),
-        (b'{"images":\n NaN}', ": not JSON: expected finite numbers, found NaN"),
+        (b'{"images":\n NaN}', ": expected a list of images, found a number"),
         (b"[" * 1_000_000, ": not COCO's JSON: it is nested too deeply"),
         (b'{"a":' * 1_000_000, ": not COCO's JSON: it is nested too deeply"),
         (b"\xff\xff", ": not JSON: 'utf-8' codec can't decode byte 0xff"),

@@ -13,7 +13,6 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import NoReturn
 
 from apsvm._support.files import read_bytes
 from apsvm._support.shown import shortened
@@ -100,17 +99,13 @@ def _load(path: str) -> object:
     """Parses a JSON file; the value may be of any type."""
     content = read_bytes(path)
     try:
-        return json.loads(content, parse_constant=_refuse)
+        return json.loads(content)
     except json.JSONDecodeError as error:
         raise DataError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except RecursionError:
         raise DataError(f"{path}: not COCO's JSON: it is nested too deeply") from None
-    except ValueError as error:  # UTF-8, constants, digits without end
+    except ValueError as error:  # bytes that are not UTF-8, or an integer of thousands of digits
         raise DataError(f"{path}: not JSON: {error}") from None
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"expected finite numbers, found {constant}")
 
 
 def _list(content: JsonObject, key: str, path: str) -> list[tuple[JsonObject, str]]:
