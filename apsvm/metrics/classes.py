@@ -23,14 +23,14 @@ from apsvm.metrics.evaluate import Evaluation, mean, parse_metrics, summarise
 from apsvm.metrics.ranking_table import Judgements
 
 if TYPE_CHECKING:
-    from apsvm._support.types import AnyArray
+    pass
 
 
 def evaluate_classes(
     metrics: Sequence[str | Metric],
     scores: ArrayLike,
     labels: ArrayLike,
-    classes: ArrayLike | None = None,
+    classes: ArrayLike,
     ties: str = "block",
     *,
     groups: ArrayLike | None = None,
@@ -40,27 +40,30 @@ def evaluate_classes(
 
     metrics : names or metrics; duplicates are computed and reported once
     scores : (n, C) real, finite; column c ranks the rows for class c
-    labels : (n, C) bool, True if the row has the label (several or none are possible); or (n,) with one label a row
-    classes : (C,) the classes' labels, each once; needed with labels (n,), else 0..C−1 if None
+    labels : (n, C) bool, True if the row is in the class; a row may be in several, or in none
+    classes : (C,) the labels of the classes
     ties : one of `TIE_RULES`
     groups : (n,) integers in any order, or None
     thresholds : (C,) scores above them predict the class, as in `evaluate`; None: 0
 
-    The result's counts: `n_rows` n; `n_positives` labels of all rows that are among the classes; `n_groups` C;
-    `groups_skipped` classes without both positive and negative rows (in one group); ties summed over the classes.
+    The result's counts: `n_rows` n; `n_positives` the number of labels; `n_groups` C; `groups_skipped` classes without
+    both positive and negative rows (in one group); ties summed over the classes.
 
     Raises `MetricError` for a bad name or input, an undefined metric, and if every class would be skipped.
     """
     parsed = parse_metrics(metrics)
     check_ties(ties)
-    columns, of_rows, names = _checked(scores, labels, classes)
+    columns, of_rows, names = np.asarray(scores), np.asarray(labels), np.asarray(classes)
+    if columns.shape != of_rows.shape or columns.shape[1:] != names.shape or not names.size:
+        shapes = f"{columns.shape} and {of_rows.shape}"
+        raise MetricError(f"scores and labels must be of shape (n, C), a column for each class, found {shapes}")
     n_rows, n_classes = columns.shape
     rows = Judgements.of(groups, np.zeros(n_rows, dtype=np.bool_))
     lines = np.zeros(n_classes) if thresholds is None else np.asarray(thresholds, dtype=np.float64)
     in_class = {name: np.full(n_classes, np.nan) for name in parsed}
     n_positives = skipped = tied_blocks = tied_rows = 0
     for c in range(n_classes):
-        values, relevant = check_rows(columns[:, c], of_rows[:, c] if of_rows.ndim == 2 else of_rows == names[c])
+        values, relevant = check_rows(columns[:, c], of_rows[:, c])
         table = replace(rows, grades=relevant, threshold=float(lines[c])).table(values, ties)
         n_positives += int(table.n_positives.sum())
         if not ((table.n_positives > 0) & (table.n_negatives > 0)).any():
@@ -87,22 +90,3 @@ def evaluate_classes(
         groups=names,
         in_group=in_class,
     )
-
-
-def _checked(scores: ArrayLike, labels: ArrayLike, classes: ArrayLike | None) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """Checked scores (n, C), labels (n,) or (n, C), and classes (C,). Raises `MetricError` if they do not fit."""
-    columns, of_rows = np.asarray(scores), np.asarray(labels)
-    if columns.ndim != 2 or columns.shape[1] == 0:
-        raise MetricError(f"scores must be of shape (n, C), a column a class, found {columns.shape}")
-    n_rows, n_classes = columns.shape
-    names = np.arange(n_classes) if classes is None else np.asarray(classes)
-    if names.shape != (n_classes,) or np.unique(names).size != n_classes:
-        raise MetricError(f"classes must be {n_classes} labels, one for each column of scores, each once")
-    if of_rows.ndim == 1 and classes is None:
-        raise MetricError("labels of shape (n,) need classes, the label that each column of scores stands for")
-    if of_rows.shape[:1] != (n_rows,) or of_rows.shape[1:] not in ((), (n_classes,)):
-        raise MetricError(
-            f"labels must be of shape ({n_rows},) or ({n_rows}, {n_classes}) to go with the scores, "
-            f"found {of_rows.shape}"
-        )
-    return columns, of_rows, names

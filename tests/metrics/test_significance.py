@@ -151,7 +151,7 @@ def null_p(rng, positives, groups=None, n=None):
         labels = np.repeat(np.arange(len(positives)), positives)[:, None] == np.arange(len(positives))
         shared = rng.normal(size=(2, len(labels), 1))
         a, b = (
-            System(scores, Judgements(labels), evaluate_classes(list(AP), scores, labels))
+            System(scores, Judgements(labels), evaluate_classes(list(AP), scores, labels, range(len(positives))))
             for scores in (labels + rng.normal(size=labels.shape) + 2 * shared[at] for at in range(2))
         )
     else:
