@@ -158,13 +158,8 @@ def refuse_same_file(output: str, **inputs: str | None) -> None:
                 raise click.UsageError(f"{output!r} is the {role.replace('_', ' ')} file: it would be overwritten")
 
 
-def given_by_user(name: str) -> bool:
-    """True if a flag or a configuration file set this option of the current command."""
-    return name in all_given()
-
-
 def all_given() -> frozenset[str]:
-    """The names of the current command's options that were set by anyone."""
+    """Names of the current command's options that a flag or a configuration file set."""
     context = click.get_current_context()
     unset = (None, click.core.ParameterSource.DEFAULT)
     return frozenset(name for name in context.params if context.get_parameter_source(name) not in unset)
@@ -172,6 +167,5 @@ def all_given() -> frozenset[str]:
 
 def refuse_if_given(names: Iterable[str], why: str) -> None:
     """Ends the command if any of these options was set; ``why`` follows the option's name."""
-    for name in names:
-        if given_by_user(name):
-            raise click.UsageError(f"--{name.replace('_', '-')} {why}")
+    for name in all_given().intersection(names):
+        raise click.UsageError(f"--{name.replace('_', '-')} {why}")

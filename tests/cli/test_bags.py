@@ -1,6 +1,5 @@
 """Bags on the command line: what is refused, what --pool makes of them, and what a model of bags does with rows."""
 
-import json
 import shutil
 
 import numpy as np
@@ -185,33 +184,6 @@ def test_models_and_rows_that_do_not_fit(made, run, cancer, tmp_path):
     )
 
 
-def test_cv_of_pools_and_best_rows(made, run, tmp_path):
-    results = tmp_path / "results.json"
-    run(
-        "cv", made[0], "--loss", "ap", *HINGE, "-C", "1x", "--folds", 3, "--latent", "--pool", "mean",
-        "--json", results,
-    )  # fmt: skip
-    assert {one["pool"] for one in json.loads(results.read_text())["settings"]} == {"mean", "latent"}
-
-
-@pytest.mark.parametrize("features", ["linear", "piecewise:2"])
-def test_several_pools_in_front_of_everything(made, run, scored, tmp_path, features):
-    path, rows, _, _ = made
-    run("train", "-q", *HINGE, path, tmp_path / "m", "--pool", "max,min", "--scale", "standard", "--features", features)
-    model = load_model(tmp_path / "m")
-    assert model.width == 6
-    assert model.features() == ["max(1)", "max(2)", "max(3)", "min(1)", "min(2)", "min(3)"]
-    scores = scored(run("predict", path, tmp_path / "m").stdout)
-    expected = model.score(np.array(pooled_by_loops(rows, ("max", "min"))))
-    np.testing.assert_allclose(scores, expected, rtol=1e-12)
-    explained = run("predict", path, tmp_path / "m", "--explain").stdout.splitlines()
-    assert len(explained) == 40
-    assert any(f"max({j})=" in explained[0] for j in (1, 2, 3))
-    described = " ".join(run("info", tmp_path / "m").stdout.split())
-    assert "3, counted from 1; of each bag their max, min: 6 columns" in described
-    assert json.loads(run("export", tmp_path / "m", "--format", "json").stdout)["pool"] == ["max", "min"]
-
-
 def test_rows_for_themselves(made, run, scored, tmp_path):
     path, rows, _, _ = made
     run("train", "-q", *HINGE, path, tmp_path / "rows", "--bags", "ignore")
@@ -221,10 +193,3 @@ def test_rows_for_themselves(made, run, scored, tmp_path):
     run("train", "-q", *HINGE, path, tmp_path / "bags", "--pool", "mean")
     both = run("eval", path, "--model", tmp_path / "rows", "--model", tmp_path / "bags", code=2).stderr
     assert "one ranks bags and the other their rows" in both
-
-
-def pooled_by_loops(rows, pool):
-    bags = list(dict.fromkeys(bag for _, bag, _ in rows))
-    members = [np.array([x for _, other, x in rows if other == bag]) for bag in bags]
-    how = {"min": lambda x: x.min(axis=0), "mean": lambda x: x.sum(axis=0) / len(x), "max": lambda x: x.max(axis=0)}
-    return [np.concatenate([how[name](x) for name in pool]).tolist() for x in members]

@@ -53,17 +53,6 @@ def test_the_ranks_in_the_log(cancer, logged, records):
 
 
 @pytest.mark.slow
-def test_convergence(logged, records, run, tmp_path):
-    out = tmp_path / "c.svg"
-    run("plot", "convergence", logged, "-o", out)
-    shown = texts(out)
-    assert {"primal", "dual", "asked for", "iteration", "seconds", "objective / C", "duality gap / C"} <= {*shown}
-    again = tmp_path / "again.svg"
-    run("plot", "convergence", logged, "-o", again)
-    assert again.read_bytes() == out.read_bytes()
-
-
-@pytest.mark.slow
 def test_runs_side_by_side_and_one_that_was_killed(logged, run, tmp_path):
     content = logged.read_bytes()
     whole, killed = tmp_path / "a" / "log.jsonl", tmp_path / "b" / "log.jsonl"
@@ -74,16 +63,6 @@ def test_runs_side_by_side_and_one_that_was_killed(logged, run, tmp_path):
     told = r"warning: .*b/log.jsonl: its last line is cut off; the \d+ records before it are used"
     assert re.search(told, done.stderr)
     assert {str(whole), str(killed)} <= {*texts(tmp_path / "c.svg")}
-
-
-@pytest.mark.slow
-def test_heatmap(logged, cancer, run, tmp_path):
-    run("plot", "heatmap", logged, "-o", tmp_path / "h.svg")
-    n_pos, n_neg = int(cancer.positive.sum()), int((~cancer.positive).sum())
-    assert f"{n_pos} positives, {n_neg} negatives" in texts(tmp_path / "h.svg")
-    assert 'href="data:image/png;base64,' in (tmp_path / "h.svg").read_text()
-    run("plot", "heatmap", logged, "-o", tmp_path / "h.PNG")
-    assert (tmp_path / "h.PNG").read_bytes().startswith(b"\x89PNG")
 
 
 def test_precision_and_recall(digits, trained, run, tmp_path):

@@ -96,50 +96,6 @@ def test_a_run_that_was_moved_and_other_rows(digits_run, digits, run, tmp_path):
     assert page.table("metric", "value") == digits_run[2].table("metric", "value")
 
 
-@pytest.mark.slow
-def test_names_are_escaped(run, tmp_path):
-    name = "<script>alert('&')<\x1b[31m\x9b\u202e"
-    shown = r"<script>alert('&')<\x1b[31m\x9b\u202e"
-    data = tmp_path / name
-    data.write_text("1 1:1 2:0\n-1 1:0.5 2:1\n1 1:0.2\n-1 2:1\n")
-    folder = tmp_path / "run<b>"
-    run("train", "-q", data, "--run-dir", folder)
-    run("report", "-q", folder)
-    page = read(folder / "report.html")
-    assert f"AP on {shown}" in page.text
-    assert page.facts["file"] == str(data.with_name(shown))
-    assert (page.facts["rows"], page.facts["features"]) == ("4", "2")
-    text = (folder / "report.html").read_text()
-    assert all(character.isprintable() or character == "\n" for character in text)
-    assert "script" not in [tag for tag, _ in page.tags]
-    assert "b" not in [tag for tag, attributes in page.tags if tag == "b" and "tile" in str(attributes)]
-    assert "run<b>" in page.all_text
-    assert "<script>" not in text
-
-
-@pytest.mark.slow
-def test_classes_the_worst_first(digits, run, write_rows, tmp_path, monkeypatch):
-    monkeypatch.setattr("apsvm.report.build.MOST_PARTS", 2)
-    few = digits.labels < 4
-    data = write_rows(tmp_path / "data", digits.X[few], digits.labels[few], query_id=np.arange(few.sum()) % 3)
-    data.write_text(data.read_text() + "7 qid:99 1:1\n")  # a class whose positives are all a query has
-    run("train", "-q", data, "--run-dir", tmp_path / "run", *HINGE, "--one-vs-rest", "--max-iterations", 2, code=3)
-    run("report", "-q", tmp_path / "run")
-    page = read(tmp_path / "run" / "report.html")
-    found = json.loads(run("eval", data, "--model", tmp_path / "run" / "ranker.model", "--json").stdout)
-    rows = page.table("", "positives", "AP", "AUC")
-    values = {f"class {label}": values["AP"] for label, values in found["per_class"].items()}
-    assert [(row[0], row[2]) for row in rows[:-1]] == [
-        (label, f"{values[label]:.4f}") for label in sorted(values, key=values.get)
-    ]
-    assert rows[-1][2] == f"{found['metrics']['AP']:.4f}"
-    folded = [row[0] for row in rows[:2]]
-    assert [text.split(":")[0] for text in page.text if text.endswith("rows, metrics, weights")] == folded
-    assert "The other 2 have only the figures above." in page.all_text
-    assert "iteration limit" in page.text
-    assert "class 7 was left out of the training: " in page.all_text
-
-
 def test_a_ranker_of_items(run, tmp_path):
     data = tmp_path / "likes"
     data.write_text("".join(f"0 {i % 3 + 1}:1 {i % 3 + 4}:1 {i % 2 + 8}:1\n" for i in range(20)))

@@ -50,7 +50,7 @@ _COMMON = {
     "Data": "label_column qid_column id_column positive_label drop",
     "What is compared (lists, with commas between the values; by default a portfolio)": "loss features C components",
     "How": "scale folds metric time_limit",
-    "Output": "output json threshold calibrate jobs quiet verbose",
+    "Output": "output json threshold jobs quiet verbose",
 }
 
 
@@ -81,15 +81,13 @@ def cv(data: str, read: ReadOptions, **values: Any) -> int:
     Without --loss, --features and settings it tries losses, both bounds, feature maps and values of C. -o writes the
     best, or the average of the best on several maps.
 
+    \b
+    apsvm cv payments.csv --label-column fraud -o best.model
+    apsvm cv payments.csv --label-column fraud -C 0.01:1e5:log10 --metric P@100 -o best.model
     \f
     Folds are of whole queries where rows have qid:, else of rows, each with its share of the positives. The values of C
     are trained in one go, a path; every combination of the others is a training of its own. Multiples, 1x, are of what
     fits the scale of the features of the fold's training rows. The deviation is that between the folds' values.
-
-    \b
-    apsvm cv payments.csv --label-column fraud -o best.model
-    apsvm cv payments.csv --label-column fraud -C 0.01:1e5:log10 --metric P@100 -o best.model
-    apsvm cv search.csv --qid-column query --loss ndcg,wmw --bound hinge,tight --json -
     """
     run = _Run.of_options(data, read, values)
     dataset = run.read()

@@ -47,17 +47,17 @@ _COMMON = {
 def evaluate(data: str | None, others: tuple[str, ...], read: ReadOptions, **values: Any) -> None:
     """Evaluate rankings of the rows of DATA, or TREC runs: average precision, ROC area, precision at k, NDCG, …
 
-    With queries (qid:) each figure is the mean over the queries. Of a model that ranks items for users
-    (--rows-as-users) it is the mean over the users: how high stand the items that were hidden, among all not known.
-
-    \f
-    A model of several classes (train --one-vs-rest) is evaluated class by class; the figures are then means over the
-    classes, which also take the place of the queries in intervals and tests. --positive-label picks one class.
+    With queries (qid:) each figure is the mean over the queries. For a model that ranks items for users
+    (--rows-as-users), a fifth of each user's items is hidden, and the figures, means over the users, tell how high
+    these rank among all items that are not known.
 
     \b
     apsvm eval new.csv --model payments.model -m AP -m P@100
     apsvm eval new.csv --model a.model --model b.model --compare --confidence 0.95
     apsvm eval --qrels qrels.txt --run run.txt -m AP -m nDCG@10
+    \f
+    A model of several classes (train --one-vs-rest) is evaluated class by class; the figures are then means over the
+    classes, which also take the place of the queries in intervals and tests. --positive-label picks one class.
     """
     if others:
         raise click.UsageError(f"models are named by --model, scores by --scores: --model {others[0]}")

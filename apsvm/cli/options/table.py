@@ -145,12 +145,12 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
     ),
     **_topic("main",
         # Training
-        features=_of(FEATURES, "auto", "What is made of the features before they are weighed. linear: nothing; "
-            "logarithms: those of long-tailed features beside them; piecewise:K: a broken line each, with K knots "
-            "(4); rules:N:depth=D: the leaves of N trees (400) of depth D (5) that boosting grows on the labels; "
-            "auto: of a table, rules where they rank held-out rows better, else logarithms where columns have long "
-            "tails; of other data linear; products: of all pairs; nystroem:M: an RBF kernel by M landmarks (300). "
-            "Sparse rows stay sparse with linear, piecewise and rules. --scale comes after."),
+        features=_of(FEATURES, "auto", "How columns become features. auto: rules where they rank held-out rows "
+            "better, else linear, in tables with logarithms, or the average of both rankers; linear: as they are; "
+            "logarithms: also those of long-tailed columns; piecewise:K: a broken line each, with K knots (4); "
+            "rules:N:depth=D: also the leaves of N trees (400) of depth D (5), boosted on the labels; products: also "
+            "those of all pairs; nystroem:M: an RBF kernel by M landmarks (300). Sparse rows stay sparse with linear, "
+            "logarithms, piecewise and rules. --scale comes after."),
         scale=_of(click.Choice(["auto", "none", "maxabs", "standard", "l2"]), "auto",
             "Scale of the features; the model takes rows as they are. Each to a largest magnitude of 1, or to mean "
             "0 and deviation 1 (sparse data stays sparse), or each row to length 1. auto: standard for dense rows "

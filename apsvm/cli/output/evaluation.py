@@ -129,7 +129,7 @@ def _summary(
         swaps = swaps_of(entries[0])
         yield "p", f"two-sided, paired randomisation, at most {swaps} swaps, not corrected for many tests"
         if any(difference.p is None for one in tested for difference in one.values()):
-            yield "", "- where too few queries differ, or a class has too few rows, for one below .05"
+            yield "", "-: too few queries differ, or a class has too few rows, for a p below .05"
     for of, entry in zip(whose, entries, strict=True):
         if entry.thresholds:
             yield "threshold", f"{of}{_thresholds_in_words(entry.thresholds)}"

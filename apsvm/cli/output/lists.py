@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from apsvm._support.shown import printable
-from apsvm.cli.shared import BAD_DATA, Failure, bad_data, say
+from apsvm.cli.shared import BAD_DATA, Failure, bad_data, remark
 from apsvm.models.decision import line_of
 from apsvm.models.header import LabelKind
 
@@ -142,7 +142,7 @@ def shown_columns(path: str, read: ReadOptions, names: Sequence[str]) -> dict[st
 
 def best_of_each(scored: RankedRows) -> Iterator[str]:
     """Lines of the best rows, best first: name, score or answer, columns of --show, the deciding row of a bag with
-    ``--which``, and reasons. Each query has its own list behind its qid, each class behind its label."""
+    ``--which``, and reasons. Lines of a query begin with its qid, those of a class with its label."""
     model = scored.model
     if not model.has_classes:
         yield from _best(scored)
@@ -157,7 +157,7 @@ def _best(scored: RankedRows) -> Iterator[str]:
     has_answers = options.classify or options.probability
     first = _first(scored, scored.answers() if has_answers else [f"{score:.6g}" for score in scored.scores.tolist()])
     if first.queries is not None:
-        say(f"{scored.rows.source}: the best {options.top} of each query, behind its qid")
+        remark(f"the best {options.top} of each query, after its qid", scored.rows.source)
     for at, name in enumerate(first.names):
         query = [] if first.queries is None else [first.queries[at]]
         answer = [] if first.answers is None else [first.answers[at]]
@@ -242,7 +242,7 @@ def run_lines(scored: RankedRows) -> Iterator[str]:
         raise Failure(BAD_DATA, f"{rows.source}: a TREC run needs queries, and its rows have none (qid:, --qid-column)")
     names, called = _documents(rows, scored.path)
     if called:
-        say(f"{rows.source}: documents are named by {called}")
+        remark(f"documents are named by {called}", rows.source)
     for what, words in (("document", names), ("query", queries)):
         bad = next((name for name in words if not name or name.split() != [name]), None)
         if bad is not None:
