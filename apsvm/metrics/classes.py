@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,9 +20,6 @@ from apsvm.metrics.checked import check_rows, check_ties
 from apsvm.metrics.errors import MetricError
 from apsvm.metrics.evaluate import Evaluation, mean, parse_metrics, summarise
 from apsvm.metrics.ranking_table import Judgements
-
-if TYPE_CHECKING:
-    pass
 
 
 def evaluate_classes(
