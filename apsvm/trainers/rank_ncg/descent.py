@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +18,10 @@ from numpy.typing import NDArray
 from apsvm._support.clock import Span, Spans
 from apsvm._support.log import span_fields
 from apsvm.data.row_operator import RowOperator
-from apsvm.solvers.score_space import ScoreFunction, V
 from apsvm.solvers.smooth import SEARCHES, Limits, SmoothEvaluation, SmoothIteration, SmoothSolution, minimise
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Progress, Watch
-from apsvm.trainers.rank_ncg.pair_loss import make_pair_loss
+from apsvm.trainers.rank_ncg.pair_loss import PairLoss, make_pair_loss
 from apsvm.trainers.rank_ncg.preferences import Classes, PreferenceGraph
 from apsvm.trainers.rank_ncg.settings import RankNCGSettings
 
@@ -83,28 +81,11 @@ def train_rank_ncg(
         normalize=settings.normalize,
         weights=weights,
     )
-    return minimise_pairs(loss, rows.dimension, settings, watch, start)
-
-
-class Pairs(ScoreFunction[V], Protocol[V]):
-    """A pair loss, on this machine or in parts: see ``PairLoss``."""
-
-    pairs: int
-    queries: int
-    queries_skipped: int
-
-    def spans(self) -> Spans: ...
-
-
-def minimise_pairs(
-    loss: Pairs[Any], dimension: int, settings: RankNCGSettings, watch: Watch, start: NDArray[np.float64] | None
-) -> TrainedPairs:
-    """Minimise a pair loss plus λ/2 ‖w‖² over w (dimension,); see ``train_rank_ncg``."""
     recorder = _Recorder(loss, watch)
     limits = Limits(settings.tolerance_used, settings.max_iterations, settings.time_limit, watch.should_stop)
     solution = minimise(
         loss,
-        dimension,
+        rows.dimension,
         settings.regularisation,
         SEARCHES[settings.optimizer](),
         limits,
@@ -124,7 +105,7 @@ class _Recorder:
     spans : part of an evaluation → total time
     """
 
-    def __init__(self, loss: Pairs[Any], watch: Watch) -> None:
+    def __init__(self, loss: PairLoss, watch: Watch) -> None:
         self._loss, self._watch = loss, watch
         self.spans = Spans()
 
