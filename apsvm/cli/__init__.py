@@ -65,7 +65,7 @@ def program(verbose: bool) -> None:
     apsvm predict new.csv payments.csv.model --top 100 --explain
     """
     if verbose:
-        raise click.UsageError("-v goes with --version here, and otherwise behind the command")
+        raise click.UsageError("-v goes with --version here; for a command, write it after its name")
 
 
 def main() -> None:

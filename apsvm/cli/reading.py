@@ -104,7 +104,7 @@ def read_rows(
 
 
 def in_queries_beside(dataset: Dataset, paths: Sequence[str]) -> Dataset:
-    """The rows of these files with the queries of the files beside them, unless they have queries or are a table."""
+    """The rows of these files, with queries from ``.query`` files unless they have queries or are a table."""
     from apsvm.data.matrices import read_groups
 
     sizes = queries_beside(paths) if dataset.groups is None and dataset.table is None else []
@@ -193,7 +193,7 @@ def rows_for(
     pool = None if features.pool is None else ",".join(features.pool)
     takes_bags = pool is not None or model.header.latent
     if not takes_bags and "bags" in all_given() and not read.ignores_bags:
-        raise click.UsageError("--bags: the model ranks rows, whatever bags they are in")
+        raise click.UsageError("--bags: the model ranks rows, not bags")
     if pool is not None and read.ignores_bags:
         raise click.UsageError(f"--bags ignore: the model ranks bags (--pool {pool})")
     data = read_rows(

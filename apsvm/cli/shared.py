@@ -12,7 +12,7 @@ import click
 from apsvm._support.files import standard_output
 from apsvm._support.shown import printable, printable_lines
 
-#: The exit codes beside 0 and click's 2; docs/training.md says what each means.
+#: The exit codes besides 0 and click's 2; docs/training.md lists them.
 INTERNAL = 1
 STOPPED_EARLY = 3
 DOES_NOT_HOLD = 4
@@ -73,7 +73,7 @@ class Failure(click.ClickException):
 
 
 def put(text: str) -> None:
-    """``text``, of whatever characters (``printable``), and a line end on standard output; failures end the command."""
+    """Prints ``text``, escaped by ``printable``, and a line end on standard output; failures end the command."""
     with writing("-"), _above():
         stream = standard_output()
         stream.write(printable_lines(text).encode() + b"\n")

@@ -202,8 +202,8 @@ def _on_grades(fit: Fit) -> Iterator[str]:
     highest = float(grades[-1])
     if fit.trainer.gain == "exponential" and USUAL_GRADE < highest < HIGHEST_GRADE and grades.size > 2:
         yield (
-            f"the highest grade is {shown_label(highest)}, and its gain 2^grade − 1 = {2.0**highest - 1.0:.3g}: beside "
-            "it the lower ones hardly count. With --loss 'ndcg(linear)' a grade is its own gain"
+            f"the highest grade is {shown_label(highest)}, and its gain 2^grade − 1 = {2.0**highest - 1.0:.3g}: the "
+            "lower ones hardly count. With --loss 'ndcg(linear)' a grade is its own gain"
         )
 
 

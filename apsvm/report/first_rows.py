@@ -60,7 +60,7 @@ class FirstRows:
     reasons : Sequence[Reasons], optional
         (k,) what the features gave; None where that is not known.
     columns : Mapping[str, Sequence[object]]
-        Other columns that stand beside the names: heading → (k,) cells.
+        Other columns, next to the names: heading → (k,) cells.
     labels : Sequence[str], optional
         (k,) the labels; None: "yes" and "no".
     called : str

@@ -219,8 +219,8 @@ def test_the_tables_of_cv():
     of_features = [candidate(at, "ap", (0.5, 0.75), (1.0, 1.0), choice={"bound": "hinge", "C": 1.0}) for at in range(3)]
     average = candidate(0, "ap", (0.75, 1.0), kind=Average, members=of_features[:2], maps=("linear", "rules"))
     every = [
-        results(losses, [plain, plain], several, beside=beside),
-        results(one, [plain], multiples, beside=beside[:1]),
+        results(losses, [plain, plain], several, references=beside),
+        results(one, [plain], multiples, references=beside[:1]),
         results(one, [plain], multiples[:1]),
         results(maps, options, of_features, average=average, chosen=of_features[1]),
     ]

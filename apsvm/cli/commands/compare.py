@@ -34,10 +34,10 @@ CHANCE = 0.05
 @options(top={"default": 100, "show_default": True, "help": "First rows to look at; where rows have queries, of each."})
 @how_to_read
 def compare(old: str, new: str, data: str, top: int, read: ReadOptions) -> int:
-    """Tell what the model NEW moves in the first rows of DATA, as OLD ranks them.
+    """Tell how NEW changes the first rows of DATA, as OLD ranks them.
 
-    A line for each row that comes in or goes out, those that move the furthest first, with its places under OLD and
-    NEW. Where DATA has labels, also the positives found in the first rows, and the metrics of both with the p of a
+    Prints a line for each row that enters or leaves them, with its places by OLD and NEW, the longest moves first.
+    Where DATA has labels, also the positives found in the first rows, and the metrics of both with the p of a
     paired randomisation test, as apsvm eval --compare has it. The models need not have the same columns.
 
     Ends with exit code 6 where NEW is worse by the metric that its loss is for.

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 @options("threads", "quiet", model={"help": "Make of a table's columns what this model takes."})
 @how_to_read_anew
 def convert(data: str, out: str, threads: int, quiet: bool, model: str | None, read: ReadOptions) -> None:
-    """Write DATA as the folder OUT, which may stand for DATA in every command and is not parsed but mapped into memory.
+    """Write DATA as the folder OUT, which every command takes as DATA and maps into memory instead of parsing it.
 
-    DATA may be several files, by a pattern in quotes ('part-*.csv'), one behind the other; parts of a table have the
+    DATA may be several files, by a pattern in quotes ('part-*.csv'), one after the other; parts of a table have the
     same columns. svmlight text may be larger than memory. A data folder that is already there is replaced; anything
     else is refused. Values are written dense where 60 % of them are stored in DATA.
     """

@@ -86,8 +86,8 @@ def cv(data: str, read: ReadOptions, **values: Any) -> int:
     apsvm cv payments.csv --label-column fraud -C 0.01:1e5:log10 --metric P@100 -o best.model
     \f
     Folds are of whole queries where rows have qid:, else of rows, each with its share of the positives. The values of C
-    are trained in one go, a path; every combination of the others is a training of its own. Multiples, 1x, are of what
-    fits the scale of the features of the fold's training rows. The deviation is that between the folds' values.
+    are trained in one go, as a path; each combination of other settings is trained by itself. A multiple such as 1x is
+    of the C that fits the scale of the features in the fold's training rows. Deviations are between folds.
     """
     run = _Run.of_options(data, read, values)
     dataset = run.read()

@@ -51,9 +51,9 @@ Of a model of a table "table" says what its columns become, one after the other:
 is missing; a "category" a feature for each of its "categories", 1 where it is that word and else 0, and another for
 all others if "other"; either of them last, if "missing", one that is 1 where the cell is missing.
 
-"ranges", where they are, are for pictures: each feature's lowest value in training, its mean, and its highest.
+"ranges", if present, serve pictures: each feature's lowest value in training, its mean, and its highest.
 
-Of a model of bags (train --pool) the features are those of a bag: "pool" says of what, and their names which."""
+For a model of bags (train --pool), the features are those of a bag; "pool" names the functions that make them."""
 
 #: Text of ``apsvm export --help``.
 _HELP = f"""Write MODEL to OUT (default: stdout) for other programs.
@@ -61,8 +61,7 @@ _HELP = f"""Write MODEL to OUT (default: stdout) for other programs.
 A model of three classes or more is one multi-class model of LIBLINEAR; of any such model, --positive-label exports one
 class's ranker.
 
-LIBLINEAR calls a row positive above 0: where MODEL has a threshold (train --threshold), its constant is less by it,
-and so are its scores.
+LIBLINEAR calls rows above 0 positive, so the threshold of MODEL is subtracted from its constant.
 
 ONNX takes X, rows of float64 with MODEL's features, or where MODEL is of a table its columns: numbers as float64 (NaN
 for a missing one), words as strings ("") and dates as int64 seconds from 1970 (NumPy's NaT). It gives score, label (1

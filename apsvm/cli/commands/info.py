@@ -30,8 +30,8 @@ MOST_COLUMNS = 50
 @files("MODEL")
 @options(as_json={"help": "Print all that the file says, as one JSON object."})
 def info(model: str, as_json: bool) -> None:
-    """Print how MODEL was trained, on what, how that ended, and its certificate; of a model of several classes, a line
-    for each."""
+    """Print how MODEL was trained, on which data, how training ended, and its certificate; for several classes, a line
+    each."""
     ranker = read_any_model(model)
     if as_json:
         content: JsonDict = {**ranker.header.to_json(), "kind": ranker.kind, "width": ranker.width, **ranker.summary()}

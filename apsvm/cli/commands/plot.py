@@ -62,8 +62,8 @@ def convergence(logs: tuple[str, ...], output: str) -> None:
 def heatmap(log: str, output: str) -> None:
     """The interleaving ranks of the negatives over the iterations (Figure 1 of the 2014 paper).
 
-    LOG is of apsvm train --log-ranks. A row is an iteration, a column a negative, from the highest score on; the
-    deepest red are negatives below every positive in the most violated ranking.
+    LOG is written by apsvm train --log LOG --log-ranks. A row is an iteration, a column a negative, from the highest
+    score on; the deepest red are negatives below every positive in the most violated ranking.
     """
     from apsvm.report.pictures.heatmap import Heatmap
 

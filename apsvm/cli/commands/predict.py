@@ -44,26 +44,26 @@ apsvm predict new.csv payments.model scores.txt
 apsvm predict new.csv payments.model --top 100 --explain --show merchant,amount
 apsvm predict new.csv payments.model --top 100 --explain --html list.html
 \f
-A model of several classes (train --one-vs-rest) gives a number for each class, with tabs between them, in the order
-of the classes as apsvm info lists them: by label, ascending.
+A model of several classes (train --one-vs-rest) gives a number for each class, in ascending order of the labels,
+with tabs between them.
 
 Scores read back exactly, except for the six digits of --top. DATA is read as the training file was (feature base,
 width); its labels may be any numbers, and a .npz or .npy matrix needs none.
 
-With --explain a line goes on with what gave the most to the score, in either direction, a tab before each: what a row
-of the training's medians has (base), table columns or features with their value, and how much they gave beside it:
-3.2 <tab> base (-0.2) <tab> amount=812.5 (+1.9) <tab> country=XX (+0.4). The features of a word or a date are one column
-there, and what several columns give together is shared among them. What dates give to all rows alike, as where all are
-newer than training, is part of base. The parts add up to the score. Of a model of several
-components (--components) they are those of the one that gave the score, and component=h stands before them.
+With --explain a line goes on with parts that add up to the score, a tab before each: base, the score of a row with
+the training's medians, and table columns or features with their value and their contribution, the largest first:
+3.2 <tab> base (-0.2) <tab> amount=812.5 (+1.9) <tab> country=XX (+0.4). All features of a word or a date count as one
+column, and columns share equally what they give together. Base includes what dates give to every row alike, such as
+dates newer than all of training. With several components (--components), the parts are those of the one that gave the
+score, after component=h.
 
-With --classify a line is the row's label, with --probability the probability that it is positive, with both the two.
+With --classify a line has the row's label, with --probability its probability to be positive, with both the two.
 
-Of a model of bags a line is a bag's, in the order of their first rows: the score of its best row (train --latent;
-with --bags ignore a line is a row's), or of what was made of its rows (train --pool).
+For a model of bags, a line is for a bag, in the order of their first rows: the score of its best row (train --latent;
+with --bags ignore a line is for a row), or of its pooled rows (train --pool).
 
-Where MODEL ranks items for users (--rows-as-users), a line holds the row's best items, without those that it has,
-as item:score, best first; items of a table are called by their columns, with tabs between them.
+If MODEL ranks items for users (--rows-as-users), a line has the best items that the row does not have, as item:score,
+best first; items of a table have the names of its columns, with tabs between them.
 """
 
 

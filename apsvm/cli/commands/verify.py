@@ -42,17 +42,16 @@ def verify(
     max_iterations: int,
     as_json: bool,
 ) -> int:
-    """Tell whether the certificate of MODEL holds for DATA, the rows that it was trained on.
+    """Check the certificate of MODEL on DATA, the rows that it was trained on.
 
-    A model of a structured SVM says that no weights have an objective more than its gap below its own; by the tight
-    bound, of bags and of components, that it stands at a stationary point. Both are proved anew, by a plain
-    implementation that shares nothing with the one that trains: of the model its weights alone are believed, and how
-    its features are mapped and scaled. A loss that was added to apsvm, and is not defined in that implementation, is
-    what its two arrays in apsvm say.
+    The certificate of a structured SVM states that no weights have an objective lower than the model's by more than its
+    gap; with the tight bound, bags or components, that the model is a stationary point. Both are proved again by a
+    plain implementation that shares no code with the trainer. It takes from MODEL only the weights, and how features
+    are mapped and scaled. For a loss that it does not define, it uses the loss's two arrays.
 
     \b
-    Exit codes: 0 it holds; 5 it holds, but says nothing: its gap is beyond --gap, or beyond the epsilon of its own
-    training; 4 it does not hold; 3 neither was shown within the limits; 65 there is nothing to verify.
+    Exit codes: 0 it holds; 5 it holds, but says nothing: its gap exceeds --gap, or the epsilon of the training;
+    4 it does not hold; 3 neither was shown within the limits; 65 there is nothing to verify.
     """
     from apsvm.verification.bound import Limits
     from apsvm.verification.certificates import verify
@@ -162,7 +161,7 @@ def _conclusion(verdict: Verdict, *, other_rows: bool) -> str:
     outcome = str(verdict.outcome)
     if outcome == "undecided":
         return "undecided: the limits were reached before its gap was proved or a point below its bound was found"
-    early = "" if verdict.claimed.reached else "; the training ended before the gap asked for"
+    early = "" if verdict.claimed.reached else "; the training ended before the requested gap"
     gap = f"{verdict.gap / verdict.C:.3g}"
     if verdict.stationary:
         where = " no lower than w = 0" if verdict.objective >= verdict.at_nothing else ""

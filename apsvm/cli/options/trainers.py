@@ -53,7 +53,7 @@ class Setting(NamedTuple):
 
     @property
     def shown_default(self) -> tuple[object, str]:
-        """The default as click shows it, None if there is none or a text replaces it; and the same as text."""
+        """The default for click (None without one, or if a text replaces it), and its text."""
         about = self.about
         shown = about.grid if self.as_list and about.grid else self.default
         if shown is None or (shown is self.default and (about.path or about.default_text)):

@@ -59,7 +59,7 @@ class Results:
     candidates: Sequence[Candidate]
     chosen: Candidate
     metrics: Mapping[str, Metric]
-    beside: Sequence[Candidate] = ()
+    references: Sequence[Candidate] = ()
     average: Average | None = None
 
     def table(self, *, every: bool = True) -> Iterator[str]:
@@ -79,7 +79,7 @@ class Results:
         if self.average is not None:
             number = len(self.average.members)
             rows.append(self._cells(self.average, f"average of the best on {number} feature maps, chosen"))
-        for one in self.beside:
+        for one in self.references:
             row = self._cells(one, "for comparison" if "loss" in differ else f"for comparison: {one.loss}")
             rows.append({"C": f"{one.choice['C']:g}", **row} if "C" in one.choice else row)
         widths = [max(len(row.get(name, "")) for row in rows) for name in names[:-1]]
@@ -160,8 +160,8 @@ class Results:
             "estimate": self.estimates,
             "settings": [self._setting(one) for one in self.candidates],
             **({} if self.average is None else {"average": self._measured(self.average, features=self.average.maps)}),
-            **({"for_comparison": [self._measured(one, model=one.loss, **one.choice) for one in self.beside]}
-               if self.beside else {}),
+            **({"for_comparison": [self._measured(one, model=one.loss, **one.choice) for one in self.references]}
+               if self.references else {}),
         }  # fmt: skip
 
     def _measured(self, one: Candidate, **about: object) -> JsonDict:

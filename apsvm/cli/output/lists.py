@@ -85,7 +85,7 @@ class RankedRows:
         if self.options.explain is None:
             return None
         rows = self.rows if which is None else self.rows.select(which)
-        with bad_data(f"{self.name}: it does not tell what each feature gave"):
+        with bad_data(f"{self.name}: features have no contributions"):
             return list(reasons_of(self.model, rows, self.options.explain))
 
 
