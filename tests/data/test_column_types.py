@@ -202,6 +202,14 @@ def test_types_that_differ_between_files(tmp_path):
         read_data(tmp_path / "part-*")
 
 
+def test_decimal_marks_that_differ_between_files(tmp_path):
+    for name, cells in (("1.csv", "a;y\n0,5;1\n1,5;0\n"), ("2.csv", "a;y\n0.5;1\n1.5;0\n"), ("3.csv", "a;y\n2;1\n")):
+        (tmp_path / name).write_text(cells)
+    with pytest.raises(DataError, match=r"2.csv: column 'a' has decimal points, and .*1.csv decimal commas"):
+        read_data(tmp_path / "[12].csv")
+    assert rows(read_data(tmp_path / "[13].csv")) == [[0.5], [1.5], [2]]
+
+
 def test_structs_name_their_fields(tmp_path):
     pq.write_table(pa.table({"s": [{"u": 1, "v": 2}, {"u": 1, "v": 3}], "y": [0, 1]}), tmp_path / "t")
     with pytest.raises(DataError, match=r"column 's'.*whose fields u, v may be columns of their own, or --drop s"):

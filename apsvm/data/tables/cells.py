@@ -415,7 +415,14 @@ def _alike(cells: Sequence[Cells]) -> list[Any]:
     from pyarrow import types
 
     if any(one.is_text for one in cells):
-        whole = pyarrow.float64() if all(types.is_floating(one.array.type) for one in cells) else pyarrow.string()
+        with_points = [one for one in cells if types.is_floating(one.array.type)]
+        with_commas = [one for one in cells if one.decimal == ","]
+        if with_points and with_commas:
+            raise DataError(
+                f"{with_points[0].places.source}: column {cells[0].name!r} has decimal points, and "
+                f"{with_commas[0].places.source} decimal commas: write both alike"
+            )
+        whole = pyarrow.float64() if len(with_points) == len(cells) else pyarrow.string()
         return [one.array.cast(whole) for one in cells]
     typed = [one for one in cells if not types.is_null(one.array.type)] or list(cells)
     if len({one.array.type for one in typed}) == 1:
