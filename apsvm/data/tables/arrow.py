@@ -14,7 +14,7 @@ from apsvm._support.shown import shortened
 from apsvm.data.dataset import DataError, NoRowsError, parsing
 from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.cells import Cells, Places, Table, different_names, leaving_out, shown, text_of, type_of
-from apsvm.data.tables.kinds import Kind, is_json
+from apsvm.data.tables.kinds import Kind, is_json, parsed_json
 from apsvm.data.tables.text import Choosing, decoded, not_utf8
 from apsvm.data.text import text_blocks
 
@@ -161,16 +161,14 @@ def _refuse_deep(content: bytes, lines: Sequence[bytes], name: str) -> None:
 def _objects(content: bytes, lines: Sequence[bytes], name: str) -> Iterator[dict[str, Any]]:
     """The rows. Raises DataError for a row that is no object."""
     if content.startswith(b"[") and (len(lines) > 1 or content.endswith(b"]")) and is_json(content):
-        for number, row in enumerate(json.loads(content, parse_int=_integer)):
+        for number, row in enumerate(parsed_json(content, _integer)):
             if not isinstance(row, dict):
                 raise DataError(f"{name}: item {number + 1}: expected a JSON object, found {shown(json.dumps(row))}")
             yield row
         return
     for number, line in enumerate(lines):
         try:
-            row = json.loads(line.decode(), parse_int=_integer)
-            if b"\\u" in line:  # half of a surrogate pair is no text
-                json.dumps(row, ensure_ascii=False).encode()
+            row = parsed_json(line, _integer)
         except UnicodeDecodeError as error:
             raise DataError(f"{name}:{number + 1}: {not_utf8(line[error.start])}") from None
         except (ValueError, RecursionError):

@@ -201,7 +201,7 @@ class Cells:
             return False
         lengths = compute.min_max(compute.binary_length(self.array))
         shortest, longest = lengths["min"].as_py(), lengths["max"].as_py()
-        with_zeros = 1 < shortest == longest and values.min() < 10.0 ** (shortest - 1)
+        with_zeros = 1 < shortest == longest and values.min() < float(f"1e{shortest - 1}")
         if not with_zeros and not 15 < shortest <= longest <= _LONGEST_CODE:
             return False
         return bool(compute.all(compute.ascii_is_decimal(self.array)).as_py())

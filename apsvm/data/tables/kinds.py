@@ -9,10 +9,10 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from enum import Enum
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.matrices import NPY_MAGIC, NPZ_MAGICS
@@ -184,10 +184,18 @@ def kind_of(head: bytes) -> Kind:
 def is_json(text: bytes) -> bool:
     """True if the text is one JSON document."""
     try:
-        json.loads(text)
+        parsed_json(text)
     except (ValueError, RecursionError):
         return False
     return True
+
+
+def parsed_json(text: bytes, parse_int: Callable[[str], Any] = int) -> Any:
+    """The value of a JSON document. Raises ValueError, also for half of a surrogate pair, and RecursionError."""
+    value = json.loads(text.decode(), parse_int=parse_int)
+    if b"\\u" in text:
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
 
 
 def _first_text(head: bytes) -> bytes:

@@ -145,10 +145,10 @@ class ColumnChoice:
         """See ``apsvm.data.tables.text.Choosing``."""
         self._decide(names, index, source)
         of_model = () if self.columns is None else self.columns.features
-        parts = self.parts
+        parts, features = self.parts, set(self.parts.features)
         spelled = {parts.label, parts.qid, parts.bag, parts.id, *self._options.categorical}
         spelled.update(column.name for column in of_model if column.kind is not ColumnKind.NUMBER)
-        return {name: name in parts.features and name not in spelled for name in parts.kept(names)}
+        return {name: name in features and name not in spelled for name in parts.kept(names)}
 
     def _decide(self, names: Sequence[str], index: Sequence[str], source: str) -> None:
         options, model, unlabelled = self._options, self.model, self.unlabelled

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from typing import Any, BinaryIO
 
-import numpy as np
-
 from apsvm.data.dataset import DataError, NoRowsError
 from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.cells import (
@@ -27,7 +25,6 @@ from apsvm.data.tables.cells import (
     Places,
     Table,
     different_names,
-    floats_of,
     refuse_title,
     shown,
 )
@@ -40,7 +37,7 @@ HEAD = 1 << 19
 LONGEST_NAMES = 1 << 26
 MOST_COLUMNS = 1 << 20
 #: Bytes that pyarrow parses at a time, and the longest row.
-_BLOCK, _LONGEST_ROW = 1 << 22, 1 << 26
+_BLOCK, _LONGEST_ROW = 1 << 21, 1 << 26
 #: Rows from which the dialect is derived.
 _ROWS_SEEN = 200
 #: Advice where the first line may be a row.
@@ -369,14 +366,13 @@ class _Rows:
         """The columns ``kept`` as Arrow's chunked arrays: float64 for those in ``numbers``, else strings. Raises
         DataError, _NotNumbersError."""
         import pyarrow
+        from pyarrow import compute
 
         schema = pyarrow.schema([(f"{at}", pyarrow.float64() if at in numbers else pyarrow.string()) for at in kept])
         batches = []
         try:
             for batch in self._batches_of_csv(kept) if self.head.has_blanks else self._batches(schema):
                 self.n += len(batch)
-                if any(np.isinf(floats_of(batch[f"{at}"])).any() for at in numbers):
-                    raise _NotNumbersError
                 batches.append(batch)
         except _RowError as error:
             raise DataError(f"{self._place(error.row)}: {error}") from None
@@ -390,6 +386,9 @@ class _Rows:
         if self.n == 0:
             raise NoRowsError(f"{self.name}: expected at least one row below the names of columns, found none")
         columns = pyarrow.Table.from_batches(batches).columns
+        of_numbers = (column for at, column in zip(kept, columns, strict=True) if at in numbers)
+        if any(compute.any(compute.is_inf(column)).as_py() for column in of_numbers):
+            raise _NotNumbersError
         # A quote is unmatched, and a cell of the last row goes over lines.
         if self.body.quotes % 2 and any("\n" in str(column[self.n - 1].as_py()) for column in columns):
             raise DataError(f"{self._place(self.n - 1)}: a quoted field begins in this row and never ends")
@@ -413,10 +412,10 @@ class _Rows:
             wrong.append(_RowError(row.number - 1 - skipped, found))
             return "error"
 
-        size = min(max(_BLOCK, 8 * self.head.size), _LONGEST_ROW)
+        size = min(max(_BLOCK, 512 * self.head.size), _LONGEST_ROW)  # a block of few rows is slow
         try:
             yield from arrow_csv.open_csv(
-                self.body,
+                io.BufferedReader(self.body),  # which reads whole blocks
                 read_options=arrow_csv.ReadOptions(
                     column_names=[f"{at}" for at in range(len(self.head.names))], block_size=size, use_threads=False
                 ),
