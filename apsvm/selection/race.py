@@ -121,11 +121,6 @@ class Candidate:
         return [one.C for one in self.folds if one.C is not None]
 
     @property
-    def mean_C(self) -> float:
-        """The mean of ``C``."""
-        return math.fsum(self.C) / len(self.C)
-
-    @property
     def seconds(self) -> list[float]:
         """Seconds of training, by fold."""
         return [one.seconds for one in self.folds]

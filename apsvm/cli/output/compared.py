@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from apsvm._support.types import JsonDict
 from apsvm.cli.options.trainers import option_name
 from apsvm.selection.grids import shown
-from apsvm.trainers.settings import Multiple, declared
+from apsvm.trainers.settings import declared
 
 if TYPE_CHECKING:
     from apsvm.metrics import Metric
@@ -70,12 +70,10 @@ class Results:
         last = {spelled(grid, grid.along.name): None for grid in self._grids if grid.along is not None}
         names = [name for name in dict.fromkeys(name for one in settings for name in one) if name not in last]
         differ = [name for name in names if len({one[name] for one in settings if name in one}) > 1]
-        multiples = any(isinstance(value, Multiple) for one in candidates for value in one.choice.values())
-        names = [*differ, *last, *(["mean C"] if multiples else []), *self.metrics, "seconds", ""]
+        names = [*differ, *last, *self.metrics, "seconds", ""]
         rows = [dict(zip(names, names, strict=True))]
         for one, setting in zip(candidates, settings, strict=True):
-            mean_C = {"mean C": f"{one.mean_C:.4g}"} if one.C else {}
-            rows.append({**setting, **mean_C, **self._cells(one, ", ".join(self._marks(one)))})
+            rows.append({**setting, **self._cells(one, ", ".join(self._marks(one)))})
         if self.average is not None:
             number = len(self.average.members)
             rows.append(self._cells(self.average, f"average of the best on {number} feature maps, chosen"))
