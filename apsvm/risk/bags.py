@@ -109,10 +109,10 @@ class BagRisk(Risk):
             self._convex = replace(self, maxima=self.maxima.another())
         return self._convex
 
-    def majoriser(self, scores: NDArray[np.float64]) -> Majoriser[NDArray[np.float64]]:
+    def majoriser(self, scores: NDArray[np.float64]) -> Majoriser:
         """The majoriser with each positive held at its best instance."""
         held = self.maxima.best_of_positives(scores)
-        value = self.tangent(scores, self.vectors.empty()).value
+        value = self.tangent(scores, np.empty(self.n_scores)).value
         return Majoriser(value, value, held=held)
 
     def hold(self, held: NDArray[np.int64] | None) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:

@@ -30,7 +30,7 @@ from apsvm.losses.base import Loss
 from apsvm.oracles.base import AnyOracle
 from apsvm.oracles.layout import Layout
 from apsvm.risk.rankings import Account, Risk, bind_risk
-from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
+from apsvm.solvers.score_space import ScoreFunction, Tangent
 
 
 def make_risk_of_scores(
@@ -42,7 +42,7 @@ def make_risk_of_scores(
     return bind_risk(rows.select(apart.members), apart, loss, oracle, counted=layout.queries), apart.members
 
 
-class LayerRisk(ScoreFunction[NDArray[np.float64]]):
+class LayerRisk(ScoreFunction):
     """See the module.
 
     Parameters
@@ -74,10 +74,6 @@ class LayerRisk(ScoreFunction[NDArray[np.float64]]):
     @property
     def n_scores(self) -> int:
         return int(self._inputs.shape[0]) * int(self._shape[0])
-
-    @property
-    def vectors(self) -> ArrayVectors:
-        return ArrayVectors(self.n_scores)
 
     @property
     def lower_bound(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from apsvm.solvers.score_space import ArrayVectors, ScoreFunction
+from apsvm.solvers.score_space import ScoreFunction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from apsvm.data.row_operator import ScoredRows
 
 
-class FunctionOfRows(ScoreFunction["NDArray[np.float64]"]):
+class FunctionOfRows(ScoreFunction):
     """A function ≥ 0 of the scores of ``rows``, one for each row."""
 
     __slots__ = ()
@@ -23,10 +23,6 @@ class FunctionOfRows(ScoreFunction["NDArray[np.float64]"]):
     @property
     def n_scores(self) -> int:
         return len(self.rows)
-
-    @property
-    def vectors(self) -> ArrayVectors:
-        return ArrayVectors(self.n_scores)
 
     @property
     def lower_bound(self) -> float:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from apsvm._support.clock import Spans
 from apsvm.risk.rankings import Account, Risk
-from apsvm.solvers.score_space import ArrayVectors, Majoriser, ScoreFunction, Tangent
+from apsvm.solvers.score_space import Majoriser, ScoreFunction, Tangent
 
 
-class Ramp(ScoreFunction[NDArray[np.float64]]):
+class Ramp(ScoreFunction):
     """h − g as a function of the scores, for h = ``hinge``; its parts are ``hinge`` and ``by_score``."""
 
     def __init__(self, hinge: Risk) -> None:
@@ -27,10 +27,6 @@ class Ramp(ScoreFunction[NDArray[np.float64]]):
     @property
     def n_scores(self) -> int:
         return self.hinge.n_scores
-
-    @property
-    def vectors(self) -> ArrayVectors:
-        return self.hinge.vectors
 
     @property
     def lower_bound(self) -> float:
@@ -47,13 +43,13 @@ class Ramp(ScoreFunction[NDArray[np.float64]]):
         return self.hinge.combine(slopes)
 
     @property
-    def convex(self) -> ScoreFunction[NDArray[np.float64]]:
+    def convex(self) -> ScoreFunction:
         """h, or the convex part of h."""
         return self.hinge.convex
 
-    def majoriser(self, scores: NDArray[np.float64]) -> Majoriser[NDArray[np.float64]]:
+    def majoriser(self, scores: NDArray[np.float64]) -> Majoriser:
         """The majoriser of h minus the tangent of g, c·s'."""
-        of_hinge, slopes = self.hinge.majoriser(scores), self.vectors.empty()
+        of_hinge, slopes = self.hinge.majoriser(scores), np.empty(self.n_scores)
         value = of_hinge.value - self.by_score.tangent(scores, slopes).value
         return of_hinge._replace(value=value, slopes=slopes)
 

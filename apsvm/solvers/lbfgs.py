@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 
 from apsvm.solvers.quasi_newton import QuasiNewton
-from apsvm.solvers.score_space import V
 from apsvm.solvers.smooth import SmoothRun, SmoothSearch, Stop
 from apsvm.solvers.state import State
 
@@ -17,7 +16,7 @@ class LBFGS(SmoothSearch):
 
     name: ClassVar[str] = "lbfgs"
 
-    def search(self, run: SmoothRun[V]) -> None:
+    def search(self, run: SmoothRun) -> None:
         descent = QuasiNewton(
             run.problem,
             run.point,

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.solvers.score_space import ScoreFunction, V
+from apsvm.solvers.score_space import ScoreFunction, Vector, move
 from apsvm.solvers.state import not_finite
 
 #: The search stops when it can gain at most this share of the current gap.
@@ -78,7 +78,7 @@ class Cutter(Protocol):
 
 
 @dataclass(slots=True)
-class _Known(Generic[V]):
+class _Known:
     """A point with its risk.
 
     Attributes
@@ -92,34 +92,34 @@ class _Known(Generic[V]):
     point: NDArray[np.float64]
     risk: float
     offset: float
-    slopes: V | None
+    slopes: Vector | None
 
 
-def _known_point(risk: ScoreFunction[V], point: NDArray[np.float64], scores: V, slopes: V) -> _Known[V]:
+def _known_point(risk: ScoreFunction, point: NDArray[np.float64], scores: Vector, slopes: Vector) -> _Known:
     """Evaluates the risk at a point with these scores; overwrites ``slopes``."""
     value, offset = risk.tangent(scores, slopes)
     if not math.isfinite(value):
         raise not_finite("risk")
     if offset is None:
-        offset = value - risk.vectors.dot(slopes, scores)
+        offset = value - float(slopes.dot(scores))
     return _Known(point, value, offset, slopes)
 
 
-def _cut(risk: ScoreFunction[V], best: _Known[V], touching: _Known[V]) -> Cut:
+def _cut(risk: ScoreFunction, best: _Known, touching: _Known) -> Cut:
     """A cut with the best point, and the plane that touches the risk at another point with known slopes."""
     assert touching.slopes is not None
     plane = risk.combine(touching.slopes)
     return Cut(best.point, best.risk, plane, touching.offset, risk.memo(touching.slopes))
 
 
-class AtTheQPsPoint(Generic[V]):
+class AtTheQPsPoint:
     """The plain cutting-plane method (Joachims et al. 2009)."""
 
     levels = False
 
-    def __init__(self, risk: ScoreFunction[V]) -> None:
+    def __init__(self, risk: ScoreFunction) -> None:
         self._risk, self.lower_bound = risk, risk.lower_bound
-        self._scores, self._slopes = risk.vectors.empty(), risk.vectors.empty()
+        self._scores, self._slopes = np.empty(risk.n_scores), np.empty(risk.n_scores)
 
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         evaluated_point = self._know(point)
@@ -131,24 +131,23 @@ class AtTheQPsPoint(Generic[V]):
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         return self._know(point).risk
 
-    def _know(self, point: NDArray[np.float64]) -> _Known[V]:
+    def _know(self, point: NDArray[np.float64]) -> _Known:
         return _known_point(self._risk, point, self._risk.scores(point, self._scores), self._slopes)
 
 
-class AfterLineSearch(Generic[V]):
+class AfterLineSearch:
     """See the module. It holds at most four score vectors: scores moved along the segment, the change between its ends,
     and slopes at two points. The slopes of a third point overwrite those of the best point; if that stays the best, the
     oracle computes them again."""
 
     levels = True
 
-    def __init__(self, risk: ScoreFunction[V]) -> None:
+    def __init__(self, risk: ScoreFunction) -> None:
         self._risk, self.lower_bound = risk, risk.lower_bound
-        self._vectors = risk.vectors
-        self._best: _Known[V] | None = None
-        self._scores: V | None = None  # of the best point, between searches
+        self._best: _Known | None = None
+        self._scores: Vector | None = None  # of the best point, between searches
         self._is_exact = False  # False once moves along a search have added rounding
-        self._unused: list[V] = []
+        self._unused: list[Vector] = []
         self._reach = 1.0  # of the first trial of the next search along its segment
 
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
@@ -185,24 +184,24 @@ class AfterLineSearch(Generic[V]):
         self._forget(fresh)
         return fresh.risk
 
-    def _vector(self) -> V:
+    def _vector(self) -> Vector:
         """A score vector of any content, reused because fresh arrays cost more than the oracle."""
-        return self._unused.pop() if self._unused else self._vectors.empty()
+        return self._unused.pop() if self._unused else np.empty(self._risk.n_scores)
 
-    def _know(self, point: NDArray[np.float64]) -> _Known[V]:
+    def _know(self, point: NDArray[np.float64]) -> _Known:
         """Evaluates the point; keeps its freshly computed scores."""
         self._scores = self._risk.scores(point, self._vector() if self._scores is None else self._scores)
         evaluated_point = _known_point(self._risk, point, self._scores, self._vector())
         self._is_exact = True
         return evaluated_point
 
-    def _forget(self, point_kept: _Known[V]) -> None:
+    def _forget(self, point_kept: _Known) -> None:
         """Releases the point's slopes."""
         if point_kept.slopes is not None:
             self._unused.append(point_kept.slopes)
             point_kept.slopes = None
 
-    def _slopes_at(self, best: _Known[V]) -> V:
+    def _slopes_at(self, best: _Known) -> Vector:
         """Slopes at the best point, from its current scores."""
         if best.slopes is None:
             assert self._scores is not None
@@ -212,18 +211,18 @@ class AfterLineSearch(Generic[V]):
 
     def _search(
         self,
-        origin: _Known[V],
+        origin: _Known,
         point: NDArray[np.float64],
         C: float,
         gap: float,
         centre: NDArray[np.float64],
-    ) -> tuple[_Known[V], _Known[V]]:
+    ) -> tuple[_Known, _Known]:
         """Returns the best of ``origin``, the QP's ``point`` and the trials between them, and the nearest trial beyond
         the minimum (else the best point). The scores become those of the best point."""
         assert self._scores is not None
         slopes_here = self._slopes_at(origin)  # before the change is made, to save a vector
         change = self._risk.scores(point, self._vector())
-        self._vectors.subtract(change, self._scores, change)
+        change -= self._scores
         segment = _Segment(self._risk, origin.point, point, self._scores, change)
         regular = _Quadratic.of(origin.point - centre, segment.direction)
 
@@ -232,7 +231,7 @@ class AfterLineSearch(Generic[V]):
         left, right = segment.tangent(0.0, C, origin.risk, slopes_here), None
         level = LEVEL * (regular.slope(0.0) + left.slope)
         best, value, at = origin, regular.at(0.0) + C * origin.risk, 0.0
-        beyond: _Known[V] | None = None
+        beyond: _Known | None = None
         reach = self._reach
         for _ in range(MOST_TRIALS):
             t, lower = _minimum(regular, left, right)
@@ -267,7 +266,7 @@ class AfterLineSearch(Generic[V]):
         return best, best if beyond is None else beyond
 
 
-class _Segment(Generic[V]):
+class _Segment:
     """Points from ``start`` (t = 0) to ``end`` (t = 1), with scores that move along.
 
     scores : initially at ``start``
@@ -275,7 +274,7 @@ class _Segment(Generic[V]):
     """
 
     def __init__(
-        self, risk: ScoreFunction[V], start: NDArray[np.float64], end: NDArray[np.float64], scores: V, change: V
+        self, risk: ScoreFunction, start: NDArray[np.float64], end: NDArray[np.float64], scores: Vector, change: Vector
     ) -> None:
         self._risk, self._start, self._end = risk, start, end
         self.direction = end - start
@@ -289,17 +288,17 @@ class _Segment(Generic[V]):
         if t == self._moved:
             return
         if self._starts_at_0:
-            self._risk.vectors.scale(t, self._change, self._scores)
+            np.multiply(self._change, t, out=self._scores)
         else:
-            self._risk.vectors.move(self._scores, t - self._moved, self._change)
+            move(self._scores, t - self._moved, self._change)
         self._moved = t
 
-    def tangent(self, t: float, C: float, risk: float, slopes: V) -> _Line:
+    def tangent(self, t: float, C: float, risk: float, slopes: Vector) -> _Line:
         """Tangent of C·risk at t, given the risk and its slopes."""
-        slope = C * self._risk.vectors.dot(slopes, self._change)
+        slope = C * float(slopes.dot(self._change))
         return _Line(t, slope, C * risk - slope * t)
 
-    def evaluated(self, t: float, slopes: V) -> _Known[V]:
+    def evaluated(self, t: float, slopes: Vector) -> _Known:
         """Evaluates the risk at t; overwrites ``slopes``."""
         self.move(t)
         return _known_point(

@@ -10,12 +10,12 @@ the bracket.
 
 from __future__ import annotations
 
-from typing import ClassVar, Generic
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.solvers.score_space import V
+from apsvm.solvers.score_space import add_multiple
 from apsvm.solvers.smooth import SmoothRun, SmoothSearch, Stop
 from apsvm.solvers.state import State, not_finite
 
@@ -34,7 +34,7 @@ class NonlinearCG(SmoothSearch):
 
     name: ClassVar[str] = "prcg"
 
-    def search(self, run: SmoothRun[V]) -> None:
+    def search(self, run: SmoothRun) -> None:
         w, gradient = run.point.w, run.point.gradient
         step: float | None = None
         line = _Line(run)
@@ -66,18 +66,17 @@ class NonlinearCG(SmoothSearch):
             direction = beta * direction - gradient
 
 
-class _Line(Generic[V]):
+class _Line:
     """Searches along one direction after another.
 
     scores : at the start of the search; ``minimise`` moves them to its end
     c : ∂L/∂s at these scores
     """
 
-    def __init__(self, run: SmoothRun[V]) -> None:
+    def __init__(self, run: SmoothRun) -> None:
         self.scores, self.c = run.point.scores, run.point.slopes
         self._run = run
-        self._vectors = run.problem.vectors
-        self._trial, self._change = self._vectors.empty(), self._vectors.empty()
+        self._trial, self._change = np.empty(run.problem.n_scores), np.empty(run.problem.n_scores)
 
     def minimise(
         self, w: NDArray[np.float64], direction: NDArray[np.float64], slope: float, step: float | None
@@ -88,7 +87,7 @@ class _Line(Generic[V]):
         change = run.problem.scores(direction, self._change)
         linear, square = (run.regularisation * float(v @ direction) for v in (w, direction))
         if step is None:
-            spread = float(np.sqrt(self._vectors.dot(change, change) / run.problem.n_scores))
+            spread = float(np.sqrt(change.dot(change) / run.problem.n_scores))
             step = 1.0 / spread if spread > 0.0 else 1.0
         low, slope_low = 0.0, slope
         high = slope_high = np.inf
@@ -131,9 +130,9 @@ class _Line(Generic[V]):
 
     def _slope(self, step: float, regular: float) -> float:
         """φ' at this step; updates the scores and c of the trial."""
-        self._vectors.add(self.scores, step, self._change, self._trial)
+        add_multiple(self.scores, step, self._change, self._trial)
         self._run.problem.slopes(self._trial, self.c)
-        slope = self._vectors.dot(self.c, self._change) + regular
+        slope = float(self.c.dot(self._change)) + regular
         if not np.isfinite(slope):
             raise not_finite("slope")
         self._run.evaluated(step=step, slope=slope)

@@ -16,13 +16,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from typing import Generic, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.solvers.score_space import Evaluated, ScoreFunction, V
+from apsvm.solvers.score_space import Evaluated, ScoreFunction, add_multiple
 from apsvm.solvers.state import not_finite
 
 #: Pairs of steps and gradient changes that are kept.
@@ -53,7 +53,7 @@ class DescentStep(NamedTuple):
 
 
 def descend(
-    risk: ScoreFunction[V],
+    risk: ScoreFunction,
     C: float,
     w: NDArray[np.float64],
     *,
@@ -90,7 +90,7 @@ def descend(
     return descent.w
 
 
-class QuasiNewton(Generic[V]):
+class QuasiNewton:
     """Current point of a descent, with its value, gradient and curvature information.
 
     Parameters
@@ -111,8 +111,8 @@ class QuasiNewton(Generic[V]):
 
     def __init__(
         self,
-        function: ScoreFunction[V],
-        w: NDArray[np.float64] | Evaluated[V],
+        function: ScoreFunction,
+        w: NDArray[np.float64] | Evaluated,
         *,
         regularisation: float = 1.0,
         C: float = 1.0,
@@ -121,17 +121,16 @@ class QuasiNewton(Generic[V]):
         on_trial: Callable[[float, float, float], None] = lambda step, objective, slope: None,
     ) -> None:
         self._function = function
-        self._vectors = function.vectors
         self._regularisation, self._C = regularisation, C
         self._smooth = smooth
         self._on_trial = on_trial
         # Recent steps, the changes of the gradient along them, and their products, > 0.
         self._history: tuple[list[NDArray[np.float64]], list[NDArray[np.float64]], list[float]] = [], [], []
-        self._change, self._trial = self._vectors.empty(), self._vectors.empty()
+        self._change, self._trial = np.empty(function.n_scores), np.empty(function.n_scores)
         if isinstance(w, Evaluated):
             self.w, self._scores, self._slopes, self.objective, self.gradient = w
         else:
-            self.w, self._scores, self._slopes = w, self._vectors.empty(), self._vectors.empty()
+            self.w, self._scores, self._slopes = w, np.empty(function.n_scores), np.empty(function.n_scores)
             self.refresh()
         self._diagonal = np.ones(self.w.size) if curvature is None else 1.0 / curvature
 
@@ -144,7 +143,7 @@ class QuasiNewton(Generic[V]):
         """Drops the curvature information."""
         self._history = [], [], []
 
-    def refresh(self) -> Evaluated[V]:
+    def refresh(self) -> Evaluated:
         """Recomputes scores, value and gradient, without accumulated rounding."""
         self._function.scores(self.w, self._scores)
         value = self._function.tangent(self._scores, self._slopes).value
@@ -226,16 +225,16 @@ class QuasiNewton(Generic[V]):
         scores by 1."""
         if not (self._smooth and self.knows_nothing):
             return 1.0
-        spread = float(np.sqrt(self._vectors.dot(self._change, self._change) / self._function.n_scores))
+        spread = float(np.sqrt(self._change.dot(self._change) / self._function.n_scores))
         return 1.0 / spread if 0.0 < spread < np.inf else 1.0
 
     def _try(self, step: float, squares: _Squares) -> tuple[float, float]:
         """Evaluates J and its slope at this step."""
-        self._vectors.add(self._scores, step, self._change, self._trial)
+        add_multiple(self._scores, step, self._change, self._trial)
         value = self._function.tangent(self._trial, self._slopes).value
         _, linear, square = squares
         objective = 0.5 * self._regularisation * squares.at(step) + self._C * value
-        along = self._vectors.dot(self._slopes, self._change)
+        along = float(self._slopes.dot(self._change))
         slope = self._regularisation * (linear + step * square) + self._C * along
         self._on_trial(step, objective, slope)
         return objective, slope

@@ -10,14 +10,14 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Generic
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.blas import one_blas_thread
 from apsvm._support.registry import Registry
-from apsvm.solvers.score_space import Evaluated, ScoreFunction, V
+from apsvm.solvers.score_space import Evaluated, ScoreFunction, Vector
 from apsvm.solvers.state import State, not_finite
 
 #: Rounding error of a zero gradient entry, relative to the summed magnitudes of its terms.
@@ -109,7 +109,7 @@ class Stop(Exception):
         self.state = state
 
 
-class SmoothRun(Generic[V]):
+class SmoothRun:
     """One minimisation: evaluation, counters and observers for a search.
 
     w : (dimension,) float64, the current point; the search moves it
@@ -117,11 +117,11 @@ class SmoothRun(Generic[V]):
     point : the last evaluated point; the search begins there and may reuse its vectors
     """
 
-    point: Evaluated[V]
+    point: Evaluated
 
     def __init__(
         self,
-        problem: ScoreFunction[V],
+        problem: ScoreFunction,
         regularisation: float,
         w: NDArray[np.float64],
         limits: Limits,
@@ -142,13 +142,13 @@ class SmoothRun(Generic[V]):
     def seconds(self) -> float:
         return time.perf_counter() - self._began
 
-    def gradient(self, w: NDArray[np.float64], c: V) -> NDArray[np.float64]:
+    def gradient(self, w: NDArray[np.float64], c: Vector) -> NDArray[np.float64]:
         gradient: NDArray[np.float64] = self.regularisation * w + self.problem.combine(c)
         if not np.isfinite(gradient).all():
             raise not_finite("gradient")
         return gradient
 
-    def evaluate(self, w: NDArray[np.float64], scores: V, slopes: V) -> Evaluated[V]:
+    def evaluate(self, w: NDArray[np.float64], scores: Vector, slopes: Vector) -> Evaluated:
         """Sets ``point`` to ``w``, evaluated afresh; overwrites ``scores`` and ``slopes``."""
         problem = self.problem
         loss = problem.tangent(problem.scores(w, scores), slopes).value
@@ -189,7 +189,7 @@ class SmoothSearch(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def search(self, run: SmoothRun[V]) -> None:
+    def search(self, run: SmoothRun) -> None:
         """Moves ``run.w`` from ``run.point`` until the gradient's norm, evaluated afresh, is at most ``run.target``;
         raises Stop if it ends before that."""
 
@@ -200,7 +200,7 @@ SEARCHES: Registry[SmoothSearch] = Registry(
 
 
 def minimise(
-    problem: ScoreFunction[V],
+    problem: ScoreFunction,
     dimension: int,
     regularisation: float,
     search: SmoothSearch,
@@ -224,11 +224,11 @@ def minimise(
         return _minimise(run, search, starts_at_origin=start is None)
 
 
-def _minimise(run: SmoothRun[V], search: SmoothSearch, *, starts_at_origin: bool) -> SmoothSolution:
+def _minimise(run: SmoothRun, search: SmoothSearch, *, starts_at_origin: bool) -> SmoothSolution:
     problem = run.problem
     origin = np.zeros_like(run.w)
     state, trouble = State.CONVERGED, None
-    scores, slopes = problem.vectors.empty(), problem.vectors.empty()
+    scores, slopes = np.empty(problem.n_scores), np.empty(problem.n_scores)
     try:
         norm = _know_target(run, run.evaluate(origin, scores, slopes))
         run.evaluated(objective=run.point.objective, gradient_norm=norm)
@@ -255,19 +255,17 @@ def _minimise(run: SmoothRun[V], search: SmoothSearch, *, starts_at_origin: bool
     )
 
 
-def _know_target(run: SmoothRun[V], origin: Evaluated[V]) -> float:
+def _know_target(run: SmoothRun, origin: Evaluated) -> float:
     """Sets the target gradient norm, and returns the norm at 0."""
     if not np.isfinite(origin.gradient @ origin.gradient):
         raise not_finite("gradient's square")
     # Constant features leave a gradient of rounding errors, of which no fraction can be reached.
-    sizes = run.problem.vectors.empty()
-    run.problem.vectors.absolute(origin.slopes, sizes)
-    rounding = ROUNDING * float(np.abs(run.problem.combine(sizes)).max(initial=0.0))
+    rounding = ROUNDING * float(np.abs(run.problem.combine(np.abs(origin.slopes))).max(initial=0.0))
     run.target = max(run.limits.tolerance * origin.norm, rounding)
     return origin.norm
 
 
-def _search(search: SmoothSearch, run: SmoothRun[V]) -> str | None:
+def _search(search: SmoothSearch, run: SmoothRun) -> str | None:
     """Runs the search; returns a message if a value was not finite. The last point is then in ``run.w``."""
     try:
         search.search(run)

@@ -66,7 +66,7 @@ class Case:
 
 
 def value(risk: LayerRisk, w: np.ndarray) -> tuple[float, np.ndarray]:
-    slopes = risk.vectors.empty()
+    slopes = np.empty(risk.n_scores)
     result = risk.tangent(risk.scores(w), slopes).value
     return result, risk.combine(slopes)
 

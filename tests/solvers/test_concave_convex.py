@@ -12,7 +12,7 @@ from apsvm.solvers.concave_convex import Majorant, descend
 from apsvm.solvers.cutting_plane import Solver
 from apsvm.solvers.line_search import AfterLineSearch
 from apsvm.solvers.qp import BACKENDS
-from apsvm.solvers.score_space import ArrayVectors, Tangent
+from apsvm.solvers.score_space import Tangent
 from apsvm.solvers.state import State
 
 C = 20.0
@@ -24,7 +24,6 @@ class Largest:
     def __init__(self, slopes, offsets):
         self.slopes_of, self.offsets = slopes, offsets
         self.n_scores = slopes.shape[1]
-        self.vectors = ArrayVectors(self.n_scores)
         self.lower_bound = 0.0
 
     def at(self, w):

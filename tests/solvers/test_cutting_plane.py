@@ -11,7 +11,7 @@ from apsvm.solvers import line_search
 from apsvm.solvers.cutting_plane import Restoration, Solver
 from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint
 from apsvm.solvers.qp import BACKENDS
-from apsvm.solvers.score_space import ArrayVectors, Tangent
+from apsvm.solvers.score_space import Tangent
 from apsvm.solvers.state import State
 from apsvm.solvers.working_set import IDLE_LIMIT, WorkingSet
 
@@ -22,7 +22,6 @@ class Hinge:
     def __init__(self, target, lowest=0.0):
         self.target = np.asarray(target)
         self.n_scores = self.target.shape[1]
-        self.vectors = ArrayVectors(self.n_scores)
         self.lower_bound = lowest
 
     def scores(self, w, out=None):

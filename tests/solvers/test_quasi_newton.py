@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 from apsvm.solvers.quasi_newton import descend
-from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
+from apsvm.solvers.score_space import ScoreFunction, Tangent
 
 
 @dataclass
@@ -27,10 +27,6 @@ class Scores(ScoreFunction):
 
     def scores(self, w, out=None):
         return np.matmul(self.X, w, out=out)
-
-    @property
-    def vectors(self):
-        return ArrayVectors(self.n_scores)
 
     @property
     def lower_bound(self):

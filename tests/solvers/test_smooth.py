@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize as scipy_minimize
 
 from apsvm.solvers import nonlinear_cg
-from apsvm.solvers.score_space import ArrayVectors, ScoreFunction, Tangent
+from apsvm.solvers.score_space import ScoreFunction, Tangent
 from apsvm.solvers.smooth import SEARCHES, Limits, SmoothEvaluation, SmoothIteration, SmoothSolution, minimise
 from apsvm.solvers.state import State
 
@@ -30,10 +30,6 @@ class Dense(ScoreFunction):
     def slopes(self, scores, out):
         self.evaluations += 1
         out[:] = self.slope(scores - self.b)
-
-    @property
-    def vectors(self):
-        return ArrayVectors(self.n_scores)
 
     @property
     def lower_bound(self):

@@ -152,7 +152,7 @@ def _C_of_descent(
     data: TrainingSet, loss: Loss, oracle: str, start: NDArray[np.float64], descent: float
 ) -> float | None:
     ramp = Ramp(risk_of(data, loss, make_oracle(oracle, loss)))
-    scores, slopes = ramp.scores(start), ramp.vectors.empty()
+    scores, slopes = ramp.scores(start), np.empty(ramp.n_scores)
     none = ramp.tangent(np.zeros(scores.size), slopes).value
     at_start = loss_of_order(data, loss, start)
     target = none - descent * (none - at_start)

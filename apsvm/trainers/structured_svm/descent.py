@@ -52,21 +52,20 @@ LEAST_GAIN = 0.01
 OF_ROUND = 0.5
 
 
-class Objective(ScoreFunction[Weights], Protocol):
+class Objective(ScoreFunction, Protocol):
     """A score function that records its work."""
 
     def account(self) -> Account: ...
 
 
-def at_its_best_length(function: ScoreFunction[Weights], w: Weights, C: float) -> tuple[float, Weights]:
+def at_its_best_length(function: ScoreFunction, w: Weights, C: float) -> tuple[float, Weights]:
     """J (inf if not finite) and ``w`` at the tried length with the lowest J, since hinge and ramp depend on the
     length."""
-    vectors = function.vectors
-    scores, scaled, slopes = function.scores(w, vectors.empty()), vectors.empty(), vectors.empty()
+    scores, scaled, slopes = function.scores(w), np.empty(function.n_scores), np.empty(function.n_scores)
     square = float(w.dot(w))
 
     def objective(length: float) -> float:
-        vectors.scale(length, scores, scaled)
+        np.multiply(scores, length, out=scaled)
         try:
             value = 0.5 * length**2 * square + C * function.tangent(scaled, slopes).value
         except FloatingPointError:
@@ -93,9 +92,9 @@ def curvature_of(rows: ScoredRows) -> Weights:
     return curvature
 
 
-def majorant(function: ScoreFunction[Weights], w: Weights, C: float) -> Majorant:
+def majorant(function: ScoreFunction, w: Weights, C: float) -> Majorant:
     """Majorant that touches J at ``w``. Raises FloatingPointError if it is not finite."""
-    at_w = function.majoriser(function.scores(w, function.vectors.empty()))
+    at_w = function.majoriser(function.scores(w))
     objective = 0.5 * float(w @ w) + C * at_w.value
     centre = np.zeros_like(w) if at_w.slopes is None else C * function.combine(at_w.slopes)
     lower_bound = C * function.convex.lower_bound - 0.5 * float(centre @ centre)

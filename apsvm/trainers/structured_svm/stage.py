@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,19 +19,19 @@ from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.quasi_newton import DescentStep
 from apsvm.solvers.run import never
-from apsvm.solvers.score_space import ScoreFunction, V
+from apsvm.solvers.score_space import ScoreFunction
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Progress, Watch, unseen
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 
 #: Cutters by the name of ``--solver``.
-CUTTERS: dict[str, Callable[[ScoreFunction[Any]], Cutter]] = {
+CUTTERS: dict[str, Callable[[ScoreFunction], Cutter]] = {
     "line-search": AfterLineSearch,
     "cutting-plane": AtTheQPsPoint,
 }
 
 
-class AccountedRisk(ScoreFunction[V], Protocol[V]):
+class AccountedRisk(ScoreFunction, Protocol):
     """A risk that records its work."""
 
     def account(self) -> Account: ...
@@ -122,7 +122,7 @@ class Stage:
 
     def __init__(
         self,
-        risk: AccountedRisk[Any],
+        risk: AccountedRisk,
         dimension: int,
         settings: StructuredSettings,
         watch: Watch,

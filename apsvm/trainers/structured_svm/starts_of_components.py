@@ -55,7 +55,7 @@ class StartsOfComponents:
     def __init__(
         self,
         data: TrainingSet,
-        function: ScoreFunction[NDArray[np.float64]],
+        function: ScoreFunction,
         seed: int,
         start: NDArray[np.float64] | None,
         second_start: NDArray[np.float64] | None,
