@@ -185,7 +185,7 @@ def lowest_positives(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Mar
     listed = _listed(part, order[worst], places[worst], lines)
     is_tied = np.append(False, (np.diff(part.scores[order]) == 0.0) & (np.diff(query) == 0))
     tied = np.count_nonzero((is_tied | np.append(is_tied[1:], False))[worst])
-    ties = f"{tied} of them share their score with other rows, which stand in the order of the file. " if tied else ""
+    ties = f"Rows of equal score ({tied} of these) stand in the order of the file. " if tied else ""
     words = element("p", f"The rows that a reader of the list finds last. {ties}{listed.words()}")
     return section("Positive rows that stand lowest", words, listed.table(counts=False)) if worst.size else Markup("")
 

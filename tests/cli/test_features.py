@@ -180,6 +180,9 @@ def test_plot_shapes(bumps, run, tmp_path):
     run("plot", "shapes", tmp_path / "m", "-o", tmp_path / "all.svg")
     text = (tmp_path / "all.svg").read_text()
     assert all(f">{words}<" in text for words in ("1", "2", "3", "gives to the score"))
+    run("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "products")
+    run("plot", "shapes", tmp_path / "m", "-o", tmp_path / "bars.svg")
+    assert "weight" in (tmp_path / "bars.svg").read_text()
 
 
 @pytest.mark.slow

@@ -148,6 +148,8 @@ def test_two_classes(shown):
     ]
     assert top[1][5] == "size=3+3age <&>=1-0.25"
     assert "A usual row scores 0.5;" in page.all_text
+    assert "Rows of equal score (1 of these)" in page.all_text
+    assert "share of positives 30.0% the AP of a random order" in " ".join(page.all_text.split())
     places = np.flatnonzero(relevant[order]) + 1
     lowest = page.table("place", "line", "score", "label", "what put it there")
     assert [int(row[0]) for row in lowest] == sorted(places[places > 1], reverse=True)
