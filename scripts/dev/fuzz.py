@@ -1,12 +1,12 @@
-"""Gives readers damaged files and native entries hostile arguments: a result or the reader's own error, nothing else.
+"""Fuzzes readers with damaged files and native entries with hostile arguments.
 
     scripts/dev/fuzz [--sanitize] [--target svmlight csv native …] [--seconds 60] [--seed 19]
 
-The targets are those of tests/fuzz_readers.py, and ``native``: every entry of tests/fuzz_natives.py in turn. Execution
-i of a seed is always the same. Whatever else happens is a failure: another exception, a warning, a signal, no end in
-minutes. Its input is written to build/fuzz/TARGET/; once the reader is mended it moves to tests/corpus/TARGET/, where
-the tests give it to the reader again. Of a native entry the file says which seed to call it with. A process of its own
-does the work, so that one that dies takes nothing with it. The exit code is 1 if anything failed.
+The targets are those of tests/fuzz_readers.py, and ``native``: every entry of tests/fuzz_natives.py in turn. A target
+may return a result or raise its own error. Another exception, a warning, a signal or no end in minutes is a failure.
+Execution i of a seed is always the same. The input of a failure is written to build/fuzz/TARGET/; after the repair,
+move it to tests/corpus/TARGET/, where the tests use it. For a native entry the file holds its name and seed. A child
+process does the work, so that a crash ends the child alone. The exit code is 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from fuzz_readers import TARGETS  # noqa: E402
 FAILED = ROOT / "build" / "fuzz"
 #: Seconds that one execution may take, with sanitizers on a busy machine.
 PATIENCE = 300.0
-#: Executions between two looks at the clock.
+#: Executions between two checks of the time.
 TURN = 20
-#: Inputs that are saved of a target.
+#: Most inputs that are saved for a target.
 MOST_KINDS = 50
 
 
 class Failures:
-    """Saves what failed, each kind once: of exceptions by where they were raised, of processes that died the first few.
+    """Saves inputs of failures, one for each place of an exception, and the first few of crashes.
 
     Attributes
     ----------
-    count : of all, those of a kind that was there before, too
+    count : number of failures, saved or not
     """
 
     def __init__(self, target: str) -> None:
@@ -66,7 +66,8 @@ class Failures:
 
 
 def executions(target: str, seed: int, folder: Path) -> Callable[[int], tuple[bytes, str | None]]:
-    """(input, what is wrong) of execution i, which writes its input to ``folder``/input first."""
+    """The function of i that runs execution i: it writes its input to ``folder``/input, and returns the input and the
+    failure, if any."""
     shown = folder / "input"
     if target == "native":
         names = list(fuzz_natives.ENTRIES)
@@ -96,7 +97,7 @@ def executions(target: str, seed: int, folder: Path) -> Callable[[int], tuple[by
 
 
 def work(target: str, seed: int, first: int, seconds: float, folder: Path) -> None:
-    """In a process of its own: says in ``folder``/done, now and then, how many executions there were."""
+    """The work of a child: writes the number of executions and failures to ``folder``/done."""
     execute, failures = executions(target, seed, folder), Failures(target)
     end = time.monotonic() + seconds
     for i in itertools.count(first):
@@ -110,7 +111,7 @@ def work(target: str, seed: int, first: int, seconds: float, folder: Path) -> No
 
 
 def fuzz(target: str, seed: int, seconds: float) -> tuple[int, int]:
-    """(executions, failures) of a target."""
+    """The numbers of executions and failures of a target."""
     count, failed = 0, Failures(target)
     in_workers = 0
     end = time.monotonic() + seconds
@@ -135,7 +136,7 @@ def fuzz(target: str, seed: int, seconds: float) -> tuple[int, int]:
 
 
 def _watched(worker: subprocess.Popen[bytes], folder: Path) -> str | None:
-    """How the worker ended, if not well: by itself, or after it had done nothing for some time."""
+    """The failure of the worker: its exit code, or no execution for ``PATIENCE`` seconds; None if it ended well."""
     shown, last, since = folder / "input", 0, time.monotonic()
     while True:
         try:
