@@ -301,9 +301,11 @@ class Cells:
 
     def plain_numbers(self) -> NDArray[np.float64]:
         """The ``values`` of a plain column. Raises DataError for dates, times and infinite numbers."""
-        rows = np.flatnonzero(~self.is_missing if self.type in ("date", "time") else np.isinf(self.values))
+        are_dates = self.type in ("date", "time")
+        rows = np.flatnonzero(~self.is_missing if are_dates else np.isinf(self.values))
         if rows.size:
-            raise self.fail(int(rows[0]), f"expected a finite number, found {shown(self.text_at(int(rows[0])))}")
+            number = "number" if are_dates else "finite number"
+            raise self.fail(int(rows[0]), f"expected a {number}, found {shown(self.text_at(int(rows[0])))}")
         return self.values
 
     def of_words(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
