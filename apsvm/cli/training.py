@@ -470,9 +470,7 @@ def cautions_on_choice(fit: Fit, outcome: Outcome) -> Iterator[str]:
         positives = np.unique(dataset.bags[relevant]).size
     if positives < FEW_POSITIVES:
         yield f"warning: {positives} positives are few: the choice of settings is mostly chance"
-    if value < 1.0 - _FLAWLESS:
-        return
-    if fit.trainer.loss_name != "ap" or relevant.all() or not relevant.any():
+    if value < 1.0 - _FLAWLESS or fit.trainer.loss_name != "ap" or relevant.all() or not relevant.any():
         return
     (low, high), (other_low, other_high) = (_extremes(dataset.X[rows]) for rows in (relevant, ~relevant))
     columns = np.flatnonzero((low > other_high) | (high < other_low))[:_MOST_NAMED].tolist()

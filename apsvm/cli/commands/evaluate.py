@@ -120,8 +120,6 @@ def _show(entries: list[EvaluatedSystem], metrics: dict[str, Metric], wanted: Si
     from apsvm.cli.scored import add_differences, add_intervals
 
     first = entries[0]
-    if wanted.per_query and first.each == "class":
-        raise click.UsageError("--per-query: each class is reported as it is, and the mean over its queries")
     if wanted.per_query and first.system.is_one_ranking:
         raise Failure(BAD_DATA, f"{wanted.data}: --per-query needs queries, and its rows have none (qid:)")
     with Bar("drawing rows anew for intervals and tests"):

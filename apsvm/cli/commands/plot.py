@@ -50,8 +50,6 @@ def convergence(logs: tuple[str, ...], output: str) -> None:
     """
     from apsvm.report.pictures.convergence import Convergence
 
-    if len({*logs}) < len(logs):
-        raise click.UsageError("the same file is given twice")
     with drawing(output, logs):
         write_picture(Convergence.of_logs({path: read_records(path) for path in logs}), output)
 

@@ -236,9 +236,10 @@ class _Run:
 
     def _figures(self, fit: Fit, outcome: Outcome, model: Model) -> Iterator[str]:
         """Lines on the training metric (with --verbose, or if nothing was held out), and cautions."""
-        details = (outcome.classes[0][1] if outcome.classes else outcome).details
-        choice = details.get("choice")
-        has_held_out = "held_out" in details or (isinstance(choice, dict) and choice.get("candidates"))
+        first = outcome.classes[0][1] if outcome.classes else outcome
+        choice = first.details.get("choice")
+        is_chosen = isinstance(choice, dict) and bool(choice.get("candidates"))
+        has_held_out = "held_out" in first.details or is_chosen or (first.epochs and first.epochs.validation)
         if self.options["verbose"] or not has_held_out:
             yield from training.training_metric(fit.dataset, model)
         if self.options["scheduler"] is None:
