@@ -40,8 +40,6 @@ class Capabilities:
         True if rows get a constant feature by default (``trainers.constant_feature``).
     shared_passes : bool
         True if most time goes into passes over the rows, which several trainings can share (``data.lockstep``).
-    same_on_threads : bool
-        True if the model does not depend on the number of threads.
     refused : Mapping[str, str]
         Option or parameter (``warm_start``, ``scale``, ``features``, ``query_weights``, ``one_vs_rest``,
         ``positive_label``, ``relevant_from``) → short reason why the plan refuses it. Options not listed are accepted.
@@ -55,7 +53,6 @@ class Capabilities:
     validation: bool = False
     constant: bool = False
     shared_passes: bool = False
-    same_on_threads: bool = True
     refused: Mapping[str, str] = field(default_factory=dict)
 
     def refusing(self, **reasons: str) -> Capabilities:

@@ -44,7 +44,6 @@ class WarpTrainer(Trainer[WarpSettings]):
     losses: ClassVar[tuple[str, ...]] = ("warp",)
     capabilities = Capabilities(
         validation=True,
-        same_on_threads=False,
         refused={"scale": "WARP reads the rows as they are"},
     )
 
