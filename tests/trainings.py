@@ -53,12 +53,10 @@ def training_set(
     return TrainingSet(rows, target_of(relevant, grades), queries, costs=costs, query_weights=query_weights)
 
 
-def make_risk(
-    rows: Rows, relevant: NDArray[np.bool_], loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False, **more: Any
-) -> Risk:
+def make_risk(rows: Rows, relevant: NDArray[np.bool_], loss: Loss, oracle: AnyOracle, **more: Any) -> Risk:
     """The risk of rows laid out for the loss; ``more``: other arguments of ``lay_out``."""
     layout = lay_out(loss, relevant, **more)
-    return bind_risk(rows.select(layout.members), layout, loss, oracle, count_ranks=count_ranks)
+    return bind_risk(rows.select(layout.members), layout, loss, oracle)
 
 
 def target_of(relevant: NDArray[np.bool_], grades: NDArray[np.float64] | None = None) -> Target:

@@ -192,19 +192,11 @@ def bind_risk(
     Parameters
     ----------
     counted : the queries that the risk reports; None: those of the layout
-    count_ranks : oracle calls record the number of negatives at each interleaving rank; for one ranking of two classes
-        only, ignored by losses over rows and labellings
-
-    Raises
-    ------
-    ValueError : ``count_ranks`` of several queries or of grades
+    count_ranks : oracle calls record the number of negatives at each interleaving rank; only for one ranking of two
+        classes, and a loss over rankings
     """
     queries = layout.queries
     counted = queries if counted is None else counted
-    count_ranks = count_ranks and loss.over_rankings
-    if count_ranks and (queries.n_pos.size > 1 or queries.levels is not None):
-        content = f"{queries.n_pos.size} queries" if queries.levels is None else "grades"
-        raise ValueError(f"counting ranks needs one ranking of two classes, found {content}")
     return Risk(
         rows=rows,
         loss=loss,

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ from apsvm.solvers.score_space import ScoreFunction
 from apsvm.solvers.state import not_finite
 from apsvm.trainers.base import Watch
 from apsvm.trainers.structured_svm.settings import StructuredSettings
-from apsvm.trainers.structured_svm.stage import Stage, StageReport, bounds_line, log_step
+from apsvm.trainers.structured_svm.stage import AccountedFunction, Stage, StageReport, bounds_line, log_step
 
 Weights: TypeAlias = NDArray[np.float64]
 
@@ -50,12 +50,6 @@ LEAST_GAIN = 0.01
 #: Multiple of ε that ends a round. Looser rounds gain little, so that more are needed (25 instead of 4 for ndcg@10 on
 #: 3,000 rows).
 OF_ROUND = 0.5
-
-
-class Objective(ScoreFunction, Protocol):
-    """A score function that records its work."""
-
-    def account(self) -> Account: ...
 
 
 def at_its_best_length(function: ScoreFunction, w: Weights, C: float) -> tuple[float, Weights]:
@@ -143,7 +137,7 @@ class Descent:
     def __init__(
         self,
         name: str,
-        function: Objective,
+        function: AccountedFunction,
         stage: Stage,
         settings: StructuredSettings,
         watch: Watch,

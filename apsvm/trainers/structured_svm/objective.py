@@ -28,7 +28,7 @@ def layout_of(data: TrainingSet, loss: Loss) -> Layout:
 
 
 def risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> Risk:
-    """Risk of a training set, with rows stored for fast passes. Raises as ``lay_out`` and ``bind_risk``."""
+    """Risk of a training set, with rows stored for fast passes. Raises as ``lay_out``."""
     rows, layout = data.rows.for_many_passes(), layout_of(data, loss)
     if data.bags is not None:
         return make_bag_risk(rows, data.bags, layout, loss, oracle, count_ranks=count_ranks)

@@ -31,8 +31,8 @@ CUTTERS: dict[str, Callable[[ScoreFunction], Cutter]] = {
 }
 
 
-class AccountedRisk(ScoreFunction, Protocol):
-    """A risk that records its work."""
+class AccountedFunction(ScoreFunction, Protocol):
+    """A score function that records its work."""
 
     def account(self) -> Account: ...
 
@@ -122,7 +122,7 @@ class Stage:
 
     def __init__(
         self,
-        risk: AccountedRisk,
+        risk: AccountedFunction,
         dimension: int,
         settings: StructuredSettings,
         watch: Watch,
