@@ -32,10 +32,6 @@ if TYPE_CHECKING:
     from apsvm.trainers.fitting import Fit
 
 
-#: Largest shortfall, against the best candidate, of an average that is taken.
-BEHIND = 0.01
-
-
 @dataclass(slots=True, eq=False)
 class Average(Candidate):
     """An average as a candidate; ``grid`` and ``loss`` are those of its best member.
@@ -59,15 +55,14 @@ class Average(Candidate):
 
 
 def average_with(search: SettingsSearch, candidates: Sequence[Candidate]) -> Average | None:
-    """Averages the best candidate and the best ones of other feature maps that are near it. None if the average ranks
-    worse than the best candidate, or there is nothing to average.
+    """Averages the best candidate and the best ones of other feature maps that are near it. None if there is nothing to
+    average.
 
     Raises
     ------
     SelectionError : a metric is not defined on the test rows of a fold
     """
     metric, top = search.metric, best(candidates, search.metric)
-    highest = top.mean(metric)
     of_map: dict[str, Candidate] = {}
     for one in (top, *sorted(candidates, key=lambda one: -one.mean(metric))):
         if is_near(one, top, metric, search.positives) and _fits_in(search, one):
@@ -92,7 +87,7 @@ def average_with(search: SettingsSearch, candidates: Sequence[Candidate]) -> Ave
         Measured({}, search.judged(fold.scores, number, fold.own), 0.0, "", as_asked=True)
         for number, fold in enumerate(average.out_of_fold())
     ]
-    return average if average.mean(metric) >= highest - BEHIND else None
+    return average
 
 
 def _fits_in(search: SettingsSearch, one: Candidate) -> bool:

@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 
 #: Number of folds of the screening.
 SCREENING_FOLDS = 3
-#: Number of kinds that go on: to more rows with their best entry and those near it (``choose.is_near``), to the other
-#: folds with the best entry alone, if it is near the best of all.
+#: Number of kinds that go on to more rows, with their best entry and those near it (``choose.is_near``). On all rows
+#: every kind whose best entry is near the best of all goes on to the other folds, on at most this many times
+#: ``MANY_ROWS``.
 FINALISTS = 3
 #: Standard errors by which an entry that is given up is behind the best in the first fold. The errors are those of one
 #: entry; entries judged by the same rows differ less.
@@ -204,7 +205,8 @@ class PortfolioSearch:
         top = ranked[0].mean(self.metric)
         share = (count * min(max(top, 0.0), 1.0) + 1.0) / (count + 2.0)
         limit = top - HOPELESS * math.sqrt(share * (1.0 - share) / count)
-        return [one for place, one in enumerate(ranked) if place < self._most or one.mean(self.metric) >= limit]
+        kept = min(FINALISTS, self._most)
+        return [one for place, one in enumerate(ranked) if place < kept or one.mean(self.metric) >= limit]
 
     def _finalists(self, ranked: Sequence[Candidate], positives: int | None, *, is_last: bool) -> list[Candidate]:
         """Candidates that go on after the screening, of several kinds, so that one kind does not crowd out another that
@@ -226,8 +228,8 @@ class PortfolioSearch:
 
     @property
     def _most(self) -> int:
-        """Largest number of finalists: together they train on no more rows than ``FINALISTS`` times ``MANY_ROWS``."""
-        return min(max(1, FINALISTS * MANY_ROWS // len(self._dataset)), FINALISTS)
+        """Largest number of finalists."""
+        return max(1, FINALISTS * MANY_ROWS // len(self._dataset))
 
     def _search(
         self,

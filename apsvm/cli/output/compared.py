@@ -30,11 +30,10 @@ def spelled(grid: Grid, name: str) -> str:
 
 def how_chosen(search: SettingsSearch, chosen: Candidate, settings: int) -> str:
     """The setting chosen of so many, or the average."""
-    from apsvm.selection.average import BEHIND, Average
+    from apsvm.selection.average import Average
 
     if isinstance(chosen, Average):
-        maps = f"{len(chosen.members)} feature maps"
-        return f"chosen: the average of the best on {maps} ({search.metric} at most {BEHIND:g} below the best alone)"
+        return f"chosen: the average of the best on {len(chosen.members)} feature maps"
     grid = search.grids[chosen.grid]
     defaults = {name: field.default for name, (field, _) in declared(type(grid.settings)).items()}
     varied = {name: value for name, value in chosen.choice.items() if name == "C" or value != defaults[name]}
