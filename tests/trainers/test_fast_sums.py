@@ -45,6 +45,13 @@ def losses(objective, z, q, y):
     return KERNELS[objective][1](y[:, None] - z) @ q
 
 
+@pytest.mark.parametrize("objective", list(KERNELS))
+@pytest.mark.parametrize("n", [1, 200])
+def test_scores_just_below_a_cell_belong_to_it(objective, n, rng):
+    z, q, y = -1e-20 * np.arange(1.0, n + 1), rng.random(n), 3.0 - 1e-16 * np.arange(20)
+    np.testing.assert_allclose(fast(objective, z, q, y), exact(objective, z, q, y), rtol=1e-7)
+
+
 @pytest.mark.parametrize("kappa", [2.0, 3.0])
 def test_fourier_error_is_within_the_bound_on_a_thousand_problems(rng, kappa):
     worst = 0.0

@@ -117,7 +117,8 @@ APSVM_CLONES void place_parts(const double *f, std::size_t n, double per_width, 
     constexpr auto parts = static_cast<double>(Chebyshev::kParts);
     for (std::size_t i = 0; i < n; ++i) {
         const double u = f[i] * per_width, cell = std::floor(u);
-        const double at = parts * (u - cell), part = std::floor(at);
+        // Just below a whole number u - cell rounds to 1.
+        const double at = parts * (u - cell), part = std::min(std::floor(at), parts - 1.0);
         x[i] = 2.0 * (at - part) - 1.0;
         if (key != nullptr) key[i] = static_cast<std::int32_t>(parts * (cell - first) + part);
     }
