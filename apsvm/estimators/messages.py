@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from apsvm._support.blas import one_blas_thread
-from apsvm.trainers.base import Progress, Watch, unseen
+from apsvm.trainers.base import Progress, Watch
 
 logger = logging.getLogger("apsvm")
 
@@ -47,7 +47,7 @@ def training(verbose: int) -> Iterator[Watch]:
         logger.setLevel(logging.INFO)
     try:
         with one_blas_thread():
-            yield Watch(progress=_tell if logger.isEnabledFor(logging.INFO) else unseen, remark=logger.info)
+            yield Watch(progress=_tell, remark=logger.info) if logger.isEnabledFor(logging.INFO) else Watch()
     except FloatingPointError as error:
         raise NotFiniteError(str(error)) from error
     finally:

@@ -29,7 +29,7 @@ from apsvm.selection.completion import Completion, Training, completed
 from apsvm.selection.folds import affordable_count
 from apsvm.selection.quick import LOSS, Choice, choose
 from apsvm.selection.thresholds import held_out_scores, threshold_by
-from apsvm.trainers.base import Outcome, Watch
+from apsvm.trainers.base import Outcome, Watch, unseen
 from apsvm.trainers.structured_svm.settings import DEFAULT_C
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
@@ -96,6 +96,8 @@ def complete(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training | 
     settings = plan.settings
     # The user tunes the ranker of columns.
     if settings.C != DEFAULT_C or settings.components > 1 or settings.oracle != "auto":
+        return columns
+    if fit.dataset.n_values > MOST_VALUES and watch.remark is unseen:  # nobody would learn that rules rank better
         return columns
     rules = RulesOfFolds(raw)
     maps = compare_maps(rules, columns, choice)
