@@ -61,12 +61,13 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def open_alone(path: Path, *, is_new: bool = False) -> TextIO:
-    """Opens an emptied file for writing, locked until it is closed (on systems with ``flock``). A link is replaced.
+    """Opens a file for writing, locks it until it is closed (on systems with ``flock``) and empties it. Replaces a link
+    to a file.
 
     Raises
     ------
     FileExistsError : the file exists, although ``is_new``
-    OSError : the file cannot be written, or is locked by another process; it is then untouched
+    OSError : the file cannot be written, or another process has locked it; its content stays
     """
     mode = _mode_of_output(path)
     is_file = mode is None or stat.S_ISREG(mode)

@@ -375,7 +375,7 @@ class DistributedRows:
         return [numbers[cuts[part] : cuts[part + 1]] - starts[part] for part in self._touched]
 
     def _put_back(self, C: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(n, k): the values of the selected rows C (m, k) in the order of the parts; 0 for other rows."""
+        """(n, k) of all rows, by part, from C (m, k) of the selected rows: repeats are summed, other rows get 0."""
         selection, n = self._selection, self._matrix.shape[0]
         if selection is None:
             return C

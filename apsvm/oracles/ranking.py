@@ -39,7 +39,7 @@ def check_scores(scores: NDArray[np.float64]) -> None:
 
 
 def certainly_add_up(scores: NDArray[np.float64]) -> bool:
-    """True if ``scores`` (n,) float64 are finite and close enough to each other; a cheap sufficient test."""
+    """True if all ``scores`` (n,) float64 are so small that sums of their differences are finite; a sufficient test."""
     return _kernels.all_within(scores, _NEAR)
 
 

@@ -293,7 +293,7 @@ class _Run:
         return limit is not None and time.monotonic() > self.began + SHARE_OF_COMPARING * limit
 
     def _followers(self, path: Callable[[PathInFold, int, int], None] | None = None) -> Followers:
-        """Stops at a signal; with ``path``, who is called as each ends, also when comparing must end."""
+        """Followers that stop a search at a signal; those with ``path`` also stop it when comparing must end."""
         from apsvm.selection.search import Followers
 
         if path is None:

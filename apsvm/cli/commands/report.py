@@ -85,7 +85,8 @@ def _run(folder: str, log: str, output: str) -> Run:
     end = records[-1]
     if end["event"] != "end":
         raise Failure(
-            BAD_DATA, f"{log}: it has no end: the training was killed or goes on (apsvm plot convergence draws its log)"
+            BAD_DATA,
+            f"{log}: it has no end: the training was killed or is still running (apsvm plot convergence draws its log)",
         )
     path = os.path.join(folder, os.path.basename(str(end.get("model", ""))))  # the folder may have moved
     if not os.path.isfile(path):

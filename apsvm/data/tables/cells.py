@@ -149,7 +149,7 @@ class Cells:
 
     @cached_property
     def type(self) -> str:
-        """The type in the file: "text" for none, "category", or the result of ``type_of``."""
+        """Type in the file: "text" if the file has none, "category", or a result of ``type_of``."""
         from pyarrow import types
 
         if self.is_text or types.is_null(self.array.type):

@@ -40,7 +40,7 @@ def read_objects(path: str) -> Objects:
 
 
 def read_detections(path: str, objects: Objects, class_names: str | None = None) -> Detections:
-    """Read detections in the format of the objects. Raises as ``read_objects``.
+    """Read detections in the format of ``objects``. Raises as ``read_objects``.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def read_detections(path: str, objects: Objects, class_names: str | None = None)
     objects : Objects
         Objects of the same images.
     class_names : str, optional
-        For VOC, a file with a name on each line, to which classes given as numbers from 0 refer.
+        For VOC, a file with a class name on each line; a class given as number n, from 0, is line n + 1.
     """
     from apsvm.detection.readers import coco, voc
 

@@ -1,9 +1,9 @@
-"""The paper's handcrafted sorter (equations 11 and 12): comparisons of all pairs, softened, in O(L²).
+"""The paper's handcrafted sorter (equations 11 and 12): soft comparisons of all pairs, O(L²).
 
 rank_i = (1 + Σ_{j≠i} σ(λ (s_j − s_i))) / L
 
-It needs no training and accepts lists of any length. A larger λ (10 in the paper) makes ranks more accurate and their
-gradient shorter; both depend on the scores' scale.
+It needs no training and accepts lists of any length. A larger λ (10 in the paper) makes ranks more accurate, but only
+closer scores get gradients; both depend on the scores' scale.
 """
 
 from __future__ import annotations

@@ -101,8 +101,8 @@ def _of_rows(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem
 
 
 def _of_bags(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem:
-    """Rounds from all starts; with the tight bound, further rounds from the lowest end. Quasi-Newton steps would leave
-    the instances found by annealing."""
+    """Rounds from all starts; the tight bound adds rounds from the best result. Quasi-Newton steps would undo the
+    choice of instances by annealing."""
     from apsvm.trainers.structured_svm.starts_of_bags import StartsOfBags
 
     stage = _stage(plan, watch, risk)
@@ -114,7 +114,7 @@ def _of_bags(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem
 
 
 def _of_components(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem:
-    """Rounds by the hinge from all starts; with the tight bound, quasi-Newton steps, and rounds from the lowest end."""
+    """Rounds by the hinge from all starts; the tight bound adds quasi-Newton steps, and rounds from the best result."""
     from apsvm.trainers.structured_svm.starts_of_components import DESCENTS, StartsOfComponents
 
     stage = _stage(plan, watch, risk)
