@@ -110,13 +110,13 @@ def _date(column: Column, values: NDArray[np.float64]) -> str:
         at += of_part.size
         if part is DatePart.AGE:
             day = np.datetime64(math.floor(column.newest - of_part[0]), "D")
-            words.append(str(day) if of_part[0] > 0.0 else f"{day} or later")
+            words.append(str(day) if of_part[0] > 0.0 else f"{day} or later,")
         elif part is DatePart.WEEKDAY and values[0] <= 0.0:
             words += [name.rpartition("=")[2] for name, is_day in zip(part.features(), of_part, strict=True) if is_day]
         elif part is DatePart.HOUR:
             minutes = round(math.atan2(*of_part) / math.tau * 1440.0) % 1440
             words.append(f"{minutes // 60:02d}:{minutes % 60:02d}")
-    return " ".join(words)
+    return " ".join(words).removesuffix(",")
 
 
 def _add_shared_dates(of_rows: Contributions, usual: NDArray[np.float64], columns: Columns) -> None:

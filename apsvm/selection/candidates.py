@@ -1,11 +1,11 @@
 """Entries that ``apsvm cv`` compares by default: a table of losses × bounds × feature maps × C.
 
 Each entry costs time, so the table holds what won on some data sets: ap on the features as they are and on broken lines
-(``piecewise``), by both bounds; two to four components; the metric's own loss; rules by ap and auc, which match boosted
-trees; products of pairs and an RBF kernel on small data. Adding wmw, 0-1 and auc on other features changed mean test AP
-on 121 tables by .0003 ± .002. Bags are tried by their best row, and pooled to rows by their mean or by minimum, mean
-and maximum; there these losses are tried too. Entries are ordered from the simplest to the most complex, and the first
-of equal entries wins.
+(``piecewise``), by both bounds; two to four components; the metric's own loss; rules by that loss and by auc, which
+match boosted trees; products of pairs and an RBF kernel on small data. Adding wmw, 0-1 and auc on other features
+changed mean test AP on 121 tables by .0003 ± .002. Bags are tried by their best row, and pooled to rows by their mean
+or by minimum, mean and maximum; there these losses are tried too. Entries are ordered from the simplest to the most
+complex, and the first of equal entries wins.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class MapChoice(NamedTuple):
         return {"of_rules": self.of_rules, "of_columns": self.of_columns, "held_out": self.how}
 
     def __str__(self) -> str:
-        by = f"by {abs(self.of_rules - self.of_columns):.3f} of AP, on average over the folds"
+        by = f"by {abs(self.of_rules - self.of_columns):.3f} of AP ({self.how})"
         if self.takes_rules and self.takes_columns:
             both = f"AP {self.of_columns:.3f} and {self.of_rules:.3f}"
             return f"features: the average of columns and {Rules.stem}, of which neither is clearly better ({both})"
@@ -215,8 +215,9 @@ class RulesOfFolds:
 
 
 def compare_maps(rules: RulesOfFolds, columns: Training, choice: Choice) -> MapChoice | None:
-    """Compares boosted rules with the chosen ranker of columns. None if they cannot be compared, which takes two
-    classes, the loss ``ap`` and folds."""
+    """Compares the scores of the boosting alone with those of the chosen ranker of columns, fold by fold. None unless
+    the loss is ``ap``, the rows are a single list without bags on at most ``MOST_FEATURES`` plain columns, rows were
+    held out, and the boosting finds a rule."""
     from apsvm.metrics.evaluate import evaluate
 
     fit, data, race = columns.fit, columns.data, choice.race

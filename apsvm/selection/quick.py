@@ -324,7 +324,7 @@ def _paths(race: QuickRace) -> list[tuple[str, Sequence[float]]]:
     # With bags and with columns learned from labels the tight bound gains nothing.
     if race.relearns or race.data.bags is not None:
         return [("hinge", FEW_MULTIPLES)]
-    return [("hinge", MULTIPLES[: 4 if race.is_of_parts else 5]), ("tight", FROM_ABOVE)]
+    return [("hinge", MULTIPLES[:-1] if race.is_of_parts else MULTIPLES), ("tight", FROM_ABOVE)]
 
 
 def _candidates(race: QuickRace, named: tuple[float | Multiple, ...] | None, watch: Watch) -> list[Candidate]:
@@ -345,7 +345,8 @@ def _candidates(race: QuickRace, named: tuple[float | Multiple, ...] | None, wat
 
 def _chosen_first(ranked: list[Candidate], race: QuickRace) -> list[Candidate]:
     """Puts the choice first: a hinge that is behind by at most ε wins, since its certificate is of the global optimum;
-    within a bound the smallest C within ``ERRORS`` standard errors wins (Breiman et al. 1984 use one)."""
+    within a bound the smallest C within ``ERRORS`` standard errors wins (Breiman et al. 1984 use one). Of columns
+    learned from labels the lowest loss wins."""
     if not ranked or race.relearns:
         return ranked
     highest = ranked[0].mean(LOSS) + race.trainer.settings.epsilon
@@ -362,8 +363,8 @@ def _is_as_good(one: Candidate, best: Candidate) -> bool:
 
 
 def _by_loss(one: Candidate) -> tuple[float, str, float]:
-    """Sort key: the loss, then the hinge before the tight bound, then the smaller C."""
-    return one.mean(LOSS), one.choice["bound"], amount(_C(one))
+    """Sort key: the loss, then the hinge first, then the smaller C."""
+    return one.mean(LOSS), one.choice["bound"] != "hinge", amount(_C(one))
 
 
 def _C(candidate: Candidate) -> float | Multiple:

@@ -156,7 +156,7 @@ def test_reasons_are_the_columns_of_a_table(run, tmp_path, rng):
         assert sum(gave.values()) == pytest.approx(float(score), abs=2e-3)
         number, word, day, _ = lines[int(row) - 1].split(",")
         shown = {"base", f"number={float(number):.4g}" if number else "number is missing"}
-        shown |= {f"day={day} or later Wednesday" if day.endswith("28") else f"day={day}"}
+        shown |= {f"day={day} or later, Wednesday" if day.endswith("28") else f"day={day}"}
         shown |= {f"word={word}" if word else "word is missing"}
         assert set(gave) <= shown
         seen |= {name.split("=")[0] for name in gave}
@@ -164,7 +164,7 @@ def test_reasons_are_the_columns_of_a_table(run, tmp_path, rng):
     run("train", "-q", "rows.csv", "linear", "--bound", "hinge", "-C", 1, cwd=tmp_path)
     (tmp_path / "newer.csv").write_text("number,word,day\n0,a,2024-03-01\n")
     assert (
-        "\tday=2024-02-28 or later Friday ("
+        "\tday=2024-02-28 or later, Friday ("
         in run("predict", "newer.csv", "linear", "--top", 1, "--explain", cwd=tmp_path).stdout
     )
     rows = [f"{a},{b},{int(a * b + a > 1)}" for a, b in rng.normal(size=(80, 2)).round(3)]

@@ -121,7 +121,7 @@ def _remarks(
     remarks = []
     if missing:
         becomes = {
-            "median": "the column's median stands for a number, a feature of its own for a word",
+            "median": "the column's median stands for a number or a date, a feature of its own for a word",
             "zero": "0 stands for them",
             "indicator": "the column's median stands for a number, and a feature says that it is missing",
         }[options.missing]
