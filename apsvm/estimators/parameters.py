@@ -63,6 +63,8 @@ def parameters_of(header: Header, kind: type[Settings], renamed: Mapping[str, st
             value = getattr(values, name)
             value = value[0] if about.path else value
             recorded[parameter_of.get(name, name)] = str(value) if isinstance(value, Multiple) else value
+    if recorded.get("components") == 1:
+        del recorded["components"]  # a named C trains one, as None does
     features, threshold, edges = header.features, header.threshold, typing.cast("Any", header.details.get("edges"))
     selection = header.selection or {}
     is_rule = threshold is not None and threshold.held_out and threshold.rule not in (str(RULE), "probability")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.naming import OBJECTIVES
-from apsvm._support.types import Column
+from apsvm._support.types import Column, JsonDict
 from apsvm.data.labels import Target
 from apsvm.estimators.base import loaded
 from apsvm.estimators.decisions import cheapest_threshold, decision_rule, with_decision
@@ -60,7 +60,7 @@ class _Structured(LinearEstimator):
     solver: str = "line-search"
     qp: str = "auto"
     bound: str = "auto"
-    components: int = 1
+    components: int | None = None
     scale: str = AUTO
     pool: str | None = None
     latent: bool = False
@@ -90,7 +90,13 @@ class _Structured(LinearEstimator):
         return cls._of_model(model, {"loss": loss or (name if is_known else None)})
 
     def _plan(self) -> AnyTrainer:
-        return self._trainer(self._known_loss(), self._settings())
+        plan = self._trainer(self._known_loss(), self._settings())
+        plan.named |= frozenset() if self.components is None else {"components"}
+        return plan
+
+    def _values(self) -> JsonDict:
+        values = super()._values()
+        return values if self.components is not None else {**values, "components": 1}
 
     def _known_loss(self) -> str | object:
         """The parameter ``loss``. Raises ValueError."""
@@ -190,8 +196,9 @@ class APSVMClassifier(BinaryClassifier, _Structured):
         Upper bound of the loss: the convex "hinge" of the papers or, for losses over rankings, the "tight" ramp, which
         is minimised from the hinge's minimiser to a stationary point. "auto": the better one on held-out rows, each
         with a few values of C if C is "auto" (``selection.quick``).
-    components : int
-        The score is the highest of this many linear scores, for positives of several kinds.
+    components : int, optional
+        The score is the highest of this many linear scores, for positives of several kinds. By default one, or two if
+        loss is "ap", ``bound`` and ``C`` are "auto", positives are rare and two rank held-out rows better.
     features : str
         Map of the features: "linear" (none), "logarithms" (added to long-tailed features), "piecewise:4" (a broken line
         with 4 knots for each feature), "rules:400:depth=5" (leaves of boosted trees), "products" (of all pairs),

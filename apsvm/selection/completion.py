@@ -30,6 +30,7 @@ from apsvm.losses.base import Loss
 from apsvm.models.items import ItemFactors
 from apsvm.risk import loss_by_order
 from apsvm.selection.choose import pooled_ap
+from apsvm.selection.mixture import COMPONENTS, Mixture, two_or_one
 from apsvm.selection.quick import LOSS, Choice, choose, classes_compared
 from apsvm.selection.thresholds import held_out_scores, is_graded, threshold_by
 from apsvm.solvers.state import State
@@ -119,6 +120,8 @@ def completed(
     trainer: AnyTrainer, data: TrainingSet, watch: Watch, start: NDArray[np.float64] | None = None
 ) -> Completion:
     """Chooses what a plan leaves open."""
+    if start is not None and start.ndim == 2 and isinstance(trainer, StructuredSVMTrainer):
+        trainer = trainer.with_settings(components=len(start))  # as many as the starting model has
     if isinstance(trainer, OneVsRestTrainer):
         return Completion.of_classes(trainer, data, watch, start)
     return Completion.of(trainer, data, watch, start)
@@ -174,6 +177,8 @@ class Completion:
     choice : the bound and C, or those of the loss that is trained first; None if nothing was open
     seconds : time of the choice
     label : the class that is trained, if there are several
+    mixture : the comparison of two components with one, if there was one; if two are taken, trainer and choice have
+        them
     before : the training of the loss that comes first
     """
 
@@ -181,6 +186,7 @@ class Completion:
     choice: Choice | None = None
     seconds: float = 0.0
     label: float | None = None
+    mixture: Mixture | None = None
     before: Completion | None = None
 
     @classmethod
@@ -201,7 +207,10 @@ class Completion:
             return cls(trainer, before.choice, before.seconds, before=before)
         began = time.perf_counter()
         choice = choose(trainer, trainer.rows_of(data), watch, labels)
-        return cls(trainer, choice, time.perf_counter() - began)
+        mixture = two_or_one(trainer, data, choice, watch) if start is None and labels == (None,) else None
+        if mixture is not None and mixture.choice is not None:
+            trainer, choice = trainer.with_settings(components=COMPONENTS), mixture.choice
+        return cls(trainer, choice, time.perf_counter() - began, mixture=mixture)
 
     @classmethod
     def of_classes(
@@ -276,7 +285,9 @@ class Completion:
             return
         besides = choice.start(self.label)
         plan = trainer.with_settings(bound=choice.bound, C=choice.C)
-        if start is None or trainer.settings.components > 1:  # components descend from every start
+        if self.mixture is not None and choice is self.mixture.choice:
+            start = besides  # reached from clusters of the positives
+        elif start is None or trainer.settings.components > 1:  # components descend from every start
             plan = plan.beginning_at(besides)
         for outcome in plan.train(data, watch, start=start):
             yield self._unless_it_is_nothing(trainer, data, watch, outcome, besides)
@@ -369,6 +380,7 @@ class Completion:
             "candidates": [_figures(one.choice, one.mean(LOSS)) for one in choice.candidates],
             "folds": [loss for one in choice.candidates[:1] for loss in one.values(LOSS)],
             **({} if start is None else {"start": start}),
+            **({} if self.mixture is None else {"components": self.mixture.figures()}),
         }
         outcome = replace(
             outcome,
@@ -385,8 +397,8 @@ class Completion:
             details={**outcome.details, "choice": about},
         )
         if self.label is None:
-            seconds = {"choosing": self.seconds, **outcome.seconds}
-            outcome = replace(outcome, notes=[self.in_words(), *outcome.notes], seconds=seconds)
+            notes = [self.in_words(), *([] if self.mixture is None else [str(self.mixture)]), *outcome.notes]
+            outcome = replace(outcome, notes=notes, seconds={"choosing": self.seconds, **outcome.seconds})
         return self._with_threshold(outcome, data)
 
     def _with_threshold(self, outcome: Outcome, data: TrainingSet) -> Outcome:
@@ -437,7 +449,7 @@ def _start_of(trainer: StructuredSVMTrainer) -> StructuredSVMTrainer:
     settings = replace(trainer.settings, bound="auto", oracle="auto", C=DEFAULT_C, log_ranks=False)
     if trainer.settings.components > 1:
         settings = replace(settings, bound="tight")
-    return StructuredSVMTrainer(make_loss(trainer.loss.starts_from), settings)
+    return StructuredSVMTrainer(make_loss(trainer.loss.starts_from), settings, frozenset({"components"}))
 
 
 def _followed(first: Outcome, then: Outcome) -> Outcome:

@@ -249,7 +249,8 @@ def compare_maps(rules: RulesOfFolds, columns: Training, choice: Choice) -> MapC
     may_be_taken = fit.dataset.n_values <= MOST_VALUES
     is_clear = abs(ahead) >= max(LEAST, ERRORS * error)
     apart = fit.selection is None and not race.is_of_parts  # rows and folds as a threshold needs them
-    averages = not is_clear and may_be_taken and apart
+    is_mixture = columns.completion.mixture is not None and columns.completion.mixture.choice is not None
+    averages = not is_clear and may_be_taken and apart and not is_mixture
     compared = len(of_rules)
     how = choice.how if compared == len(race.folds) else f"{compared} of {choice.how}"
     takes_rules = averages or (is_clear and may_be_taken and ahead > 0.0)

@@ -1,4 +1,5 @@
-"""Compares bounds and values of C for ``apsvm train``. Boosted rules (``maps``) are then compared with the best.
+"""Compares bounds and values of C for ``apsvm train``. Two components (``mixture``) and boosted rules (``maps``) are
+then compared with the best of them.
 
 The hinge is convex and hard to beat if nearly every positive can be found. If some are hopeless it gives up on the
 rest, and the tight bound does not. A quick race shows which of the two suits a data set: plans are trained roughly on
@@ -14,6 +15,7 @@ import math
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -228,6 +230,13 @@ class QuickRace(Race):
         self.data = sets[0]
         self.is_of_parts = folds[0].alike is not None
 
+    def of(self, trainer: StructuredSVMTrainer) -> QuickRace:
+        """The same folds for a plan of the same loss with another number of components; one list only."""
+        other = copy(self)
+        other.trainer, other.data = trainer, trainer.rows_of(self.data)
+        other._parts = [part.of(trainer, other.data) for part in self._parts]
+        return other
+
     def test(self, fold: int) -> TrainingSet:
         """Held-out rows of a fold."""
         return self._parts[fold].test
@@ -303,6 +312,15 @@ class _FoldRows:
             self.data = replace(self.data, rows=self.data.rows.for_many_passes().with_threads(1))
         self.training, self.test = (self._copied(which) for which in (fold.training, fold.test))
         self._risk: Risk | None = None
+
+    def of(self, trainer: StructuredSVMTrainer, like: TrainingSet) -> _FoldRows:
+        """The same rows for another plan, with the constant feature of ``like``."""
+        other = copy(self)
+        other._trainer, other._risk = trainer, None
+        other.data, other.training, other.test = (
+            trainer.rows_of(rows, like) for rows in (self.data, self.training, self.test)
+        )
+        return other
 
     def _copied(self, which: NDArray[np.int64]) -> TrainingSet:
         part = self.data.select(which)

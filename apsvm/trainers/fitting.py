@@ -292,7 +292,8 @@ class Fit:
         if ranker.unit_rows != (self.features.scale == "l2"):
             raise ModelError("only one of the model and this training divides rows by their length (l2)")
         components = getattr(self.trainer.settings, "components", 1)
-        if ranker.components not in (1, components):
+        is_open = getattr(self.trainer, "leaves_components_open", False)
+        if ranker.components not in (1, components) and not is_open:
             wanted = option("components", ranker.components)
             raise ModelError(f"it has {ranker.components} components, this training has {components}: {wanted}")
         start = np.zeros((len(parts), width + 1))

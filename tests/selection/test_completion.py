@@ -347,11 +347,13 @@ def payments(rng, n):
 
 
 @pytest.mark.slow
-def test_the_threshold_is_where_the_model_s_own_scores_lie():
+@pytest.mark.parametrize(("named", "components"), [(frozenset({"components"}), 1), (frozenset(), 2)])
+def test_the_threshold_is_where_the_model_s_own_scores_lie(named, components):
     """Rankers of a part of rare, partly hopeless positives have scores of another shape than one of all rows."""
     rng = np.random.default_rng(2)
     data, (new, _) = training_set(*payments(rng, 8000)), payments(rng, 30_000)
-    (outcome,) = trained(StructuredSVMTrainer("ap", ONE_THREAD), data, Watch())
+    (outcome,) = trained(StructuredSVMTrainer("ap", ONE_THREAD, named), data, Watch())
+    assert outcome.settings.components == components
     assert outcome.threshold.held_out == "5 folds of rows"
     called = (scores_of_weights(Rows(new), outcome.w) > outcome.threshold.value).mean()
     assert called == pytest.approx(outcome.threshold.called, rel=0.3)

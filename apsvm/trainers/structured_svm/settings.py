@@ -102,8 +102,10 @@ class StructuredSettings(Settings):
         label="components",
         range=Range(1, MOST_COMPONENTS),
         grid=(),
+        default_text="auto",
         help="H linear scores with a constant each, of which a row has the highest: for positives of several kinds. To "
-        "a stationary point, from clusters of the positives; --bound auto is tight.",
+        "a stationary point, from clusters of the positives; --bound auto is tight. auto: 1, or, of ap with bound and "
+        "C left open, 2 where positives are rare and rows held out are ranked better by more than chance.",
     )
     log_ranks: bool = setting(
         False,

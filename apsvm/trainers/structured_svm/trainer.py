@@ -221,6 +221,13 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return "tight" if settings.components > 1 and settings.C != DEFAULT_C else None
 
     @property
+    def leaves_components_open(self) -> bool:
+        """True if two components may be trained instead of one linear ranker (``apsvm.selection.mixture``)."""
+        settings = self.settings
+        is_free = "components" not in self.named and settings.components == 1 and settings.C == DEFAULT_C
+        return is_free and self.bound is None and not settings.latent
+
+    @property
     def may_rank_worse(self) -> bool:
         """True if the model of another loss may replace this loss's hinge, since it may rank the rows better."""
         is_free = self.settings.bound == "auto" and self.settings.C == DEFAULT_C and self.settings.components == 1
@@ -234,13 +241,14 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         other._second_start, other._started_by, other._descent = second_start, started_by, descent
         return other
 
-    def rows_of(self, data: TrainingSet) -> TrainingSet:
-        """Rows prepared for this plan: several components get a constant feature."""
+    def rows_of(self, data: TrainingSet, like: TrainingSet | None = None) -> TrainingSet:
+        """Rows prepared for this plan: several components get a constant feature, that of the prepared rows ``like`` if
+        given."""
         if self.settings.components == 1 or data.components > 1:
             return data
         from apsvm.trainers.structured_svm.components import with_components
 
-        return with_components(data, self.settings.components)
+        return with_components(data, self.settings.components, like)
 
     def train(
         self,
