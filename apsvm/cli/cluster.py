@@ -39,7 +39,7 @@ def rows_on_cluster(data: str, read: ReadOptions, trainer: AnyTrainer, scheduler
         raise click.UsageError(refused)
     for option, value in (("groups", read.groups), ("labels", read.labels), ("bags", read.bags)):
         if value is not None:
-            raise click.UsageError(f"--{option} is for the rows of one file and does not go with --scheduler")
+            raise click.UsageError(f"--{option} does not go with --scheduler: --{option} is for the rows of one file")
     names = _parts_named(data)
     several = trainer.capabilities.labels is Takes.CLASSES
     with cluster(scheduler) as workers:
