@@ -380,7 +380,7 @@ def _is_as_good(one: Candidate, best: Candidate) -> bool:
     return bool(behind.mean() <= ERRORS * standard_error(behind))
 
 
-def _by_loss(one: Candidate) -> tuple[float, str, float]:
+def _by_loss(one: Candidate) -> tuple[float, bool, float]:
     """Sort key: the loss, then the hinge first, then the smaller C."""
     return one.mean(LOSS), one.choice["bound"] != "hinge", amount(_C(one))
 
