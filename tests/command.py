@@ -18,6 +18,8 @@ from typing import BinaryIO
 from apsvm.cli import run
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
+#: Begins like a model file and is damaged behind.
+OLD_MODEL = "PK\x03\x04" + 26 * "-" + "header.npy of yesterday\n"
 
 
 def in_process(

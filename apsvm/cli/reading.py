@@ -148,10 +148,12 @@ def read_any_model(path: str) -> Model:
 
 def refuse_model(data: str) -> None:
     """Ends the command if the file given as DATA is a model."""
+    from apsvm.models.reading import is_model_file
+
     if not os.path.isfile(data):
         return
-    with reading(data), open(data, "rb") as stream:
-        is_model = stream.read(40).endswith(b"header.npy")  # the first member; other archives of arrays have none
+    with reading(data):
+        is_model = is_model_file(data)
     if is_model:
         usage = click.get_current_context().get_usage().removeprefix("Usage: ")
         raise click.UsageError(f"expected rows as DATA, and {data!r} is a model: {usage}")

@@ -63,9 +63,11 @@ def load_any_model(path: str | os.PathLike[str]) -> Model:
 
 
 def is_model_file(path: str | os.PathLike[str]) -> bool:
-    """True if the file begins like a model file; it may still be damaged. Raises OSError."""
+    """True if the file begins like a model file: a zip with a first member header.npy, which other archives of arrays
+    lack. It may still be damaged. Raises OSError."""
     with open(path, "rb") as stream:
-        return stream.read(len(MAGIC)) == MAGIC
+        begin = stream.read(40)
+    return begin.startswith(MAGIC) and begin.endswith(b"header.npy")
 
 
 def _shown(path: str | os.PathLike[str]) -> str:

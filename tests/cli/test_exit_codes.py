@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command import OLD_MODEL
 from over import over
 from pages import ROOT
 
@@ -152,12 +153,12 @@ def test_stopped_early_with_a_model(options, state, iterations, cancer, run, tmp
 def test_bad_data(content, place, words, run, tmp_path):
     data, model = tmp_path / "data", tmp_path / "m"
     data.write_bytes(content)
-    model.write_text("PK\x03\x04old")
+    model.write_text(OLD_MODEL)
     done = run("train", "-q", data, model, code=65)
     assert done.stderr.startswith(f"apsvm: error: {data}{place}")
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
-    assert model.read_text() == "PK\x03\x04old"
+    assert model.read_text() == OLD_MODEL
 
 
 def one_bit(content):

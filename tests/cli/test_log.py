@@ -7,6 +7,7 @@ import json
 import os
 
 import pytest
+from command import OLD_MODEL
 
 import apsvm.cli.training
 from apsvm import load_model
@@ -129,9 +130,9 @@ def test_a_failed_run_leaves_old_files_alone(data, options, code, run, tmp_path)
     if data is not None:
         source.write_text(data)
     log.write_text("the log of yesterday\n")
-    model.write_text("PK\x03\x04 of yesterday\n")
+    model.write_text(OLD_MODEL)
     run("train", source, model, "--log", log, *options, code=code)
-    assert model.read_text() == "PK\x03\x04 of yesterday\n"
+    assert model.read_text() == OLD_MODEL
     assert log.read_text() == "the log of yesterday\n"
 
 

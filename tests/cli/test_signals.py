@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from command import OLD_MODEL
 
 from apsvm import load_model
 
@@ -81,7 +82,7 @@ def test_the_best_model_so_far_is_written(oracle, number, code, digits, start, r
 @pytest.mark.slow
 def test_a_second_signal_stops_at_once(digits, start, tmp_path):
     model = tmp_path / "m"
-    model.write_text("PK\x03\x04old")
+    model.write_text(OLD_MODEL)
     # Clarabel on every working set: an iteration takes long enough for the second signal to fall into it.
     process = start("train", "-v", digits.path, model, *LONG, "--qp", "cvxpy")
     wait_for_iteration(process, 5)
@@ -90,7 +91,7 @@ def test_a_second_signal_stops_at_once(digits, start, tmp_path):
     _, said = process.communicate(timeout=60)
     assert process.returncode in (130, 143), said
     assert "Traceback" not in said
-    if model.read_text(errors="replace") == "PK\x03\x04old":
+    if model.read_text(errors="replace") == OLD_MODEL:
         assert said.endswith("apsvm: error: stopped, no model written\n")
     else:  # both came before Python looked: they count as one
         assert load_model(model).header.state == "interrupted"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import zipfile
 
 import numpy as np
 import pytest
+from command import OLD_MODEL
 from judge import hinge_by_permutations
 
 from apsvm import load_model
@@ -50,9 +52,20 @@ def test_the_model_s_default_name_is_in_the_current_folder(cancer, trained, run,
     assert (tmp_path / "cancer.svm.model").read_bytes() == trained(cancer).read_bytes()
 
 
+def test_a_workbook_in_the_place_of_the_model_is_left_alone(cancer, run, tmp_path):
+    """A workbook is a zip archive, as a model is."""
+    other = tmp_path / "february.xlsx"
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+    before = other.read_bytes()
+    done = run("train", cancer.path, other, code=2)
+    assert "exists and is not a model" in done.stderr
+    assert other.read_bytes() == before
+
+
 def test_an_old_model_is_replaced_and_its_mode_kept(cancer, trained, run, tmp_path):
     model = tmp_path / "m"
-    model.write_text("PK\x03\x04old")
+    model.write_text(OLD_MODEL)
     model.chmod(0o640)
     run("train", *HINGE, "-q", cancer.path, model)
     assert model.read_bytes() == trained(cancer).read_bytes()

@@ -465,7 +465,7 @@ def quoted(name: str) -> str:
 
 
 def leaving_out(name: str) -> str:
-    """How to leave the column out, in the syntax of the command or of Python."""
+    """Advice to leave the column out, in the syntax of the command or of Python."""
     return advice(f"--drop {quoted(name)}", "leave it out of X")
 
 
