@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command import OLD_MODEL
 from sklearn.datasets import dump_svmlight_file
 
 from apsvm import load_any_model
@@ -30,7 +31,7 @@ from apsvm.data.folder import open_folder
 HERE = Path(__file__).parent
 EIO, ENOSPC, SHORT, KILL, FULL = range(5)
 NEVER = 1 << 30
-OLD = b"PK\x03\x04 what was there before\n"  # as models begin, which replace nothing else
+OLD = OLD_MODEL.encode()  # as models begin, which replace nothing else
 OLD_LOG = b'{"event": "what was there before"}\n'  # a log replaces no model
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 pytestmark = pytest.mark.skipif(COMPILER is None or sys.platform != "linux", reason="needs a C compiler and Linux")
