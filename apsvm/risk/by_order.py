@@ -43,16 +43,29 @@ def loss_by_order(
     NothingToRankError : no query with a weight has rows of different relevance
     LossError : a loss over neither rankings nor labellings
     """
-    total = weight_in_all = 0.0
+    losses, weights = losses_of_queries(loss, scores, target, groups, query_weights)
+    return float(losses @ weights) / float(weights.sum())
+
+
+def losses_of_queries(
+    loss: Loss,
+    scores: NDArray[np.float64],
+    target: Target,
+    groups: NDArray[np.int64] | None = None,
+    query_weights: Mapping[int, float] | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(G,) float64, Δ of each query that has a weight and rows of different relevance, in the order of the queries, and
+    (G,) float64, the weights. Parameters and errors as in ``loss_by_order``."""
+    losses, weights = list[float](), list[float]()
     for name, of_query, target_of_query in _queries(scores, target, groups):
         tasks = list(_tasks(loss, target_of_query))
         weight = 1.0 if groups is None or query_weights is None else query_weights.get(name, 1.0)
         if tasks and weight > 0.0:
-            total += weight * sum(share * _of_task(loss, of_query, positive) for positive, share in tasks)
-            weight_in_all += weight
-    if weight_in_all == 0.0:
+            losses.append(sum(share * _of_task(loss, of_query, positive) for positive, share in tasks))
+            weights.append(weight)
+    if not weights:
         raise NothingToRankError("no query that counts has rows of different relevance")
-    return total / weight_in_all
+    return np.array(losses), np.array(weights)
 
 
 def _queries(

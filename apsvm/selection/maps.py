@@ -2,16 +2,17 @@
 
 A linear ranker is far behind where thresholds or several features together tell the positives, and nothing in its
 training shows it. It is far ahead where many weak signs add up. The boosting of ``--features rules`` takes tenths of a
-second, so it is learned in the folds in which bound and C were chosen, and its AP on held-out rows is compared with the
-ranker's, fold by fold. If rules are taken, their C is chosen in the same folds. If neither is clearly ahead, the
-average of both rankers is taken: which of them ranks new rows better is then mostly chance. On 73 tables of R the
-average raised test AP by .020 ± .006, .017 ± .005 and .006 ± .004 with 15, 30 and 60 positives, and on 20 sets of KEEL
-with more than 200 by .007 ± .003.
+second, so it is learned in the folds in which bound and C were chosen, and its scores of held-out rows are compared
+with the ranker's (``comparison``). If rules are taken, their C is chosen in the same folds. If neither is clearly
+better, the average of both rankers is taken: which of them ranks new rows better is then mostly chance. On 73 tables of
+R the average raised test AP by .020 ± .006, .017 ± .005 and .006 ± .004 with 15, 30 and 60 positives, and on 20 sets of
+KEEL with more than 200 by .007 ± .003.
+
+In queries, rules are taken only if they are far ahead, and there is no average.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -24,10 +25,11 @@ from apsvm.data.features.binning import MOST_FEATURES
 from apsvm.data.features.logarithms import Logarithms
 from apsvm.data.features.rules import Rules
 from apsvm.selection.average import averaged, divisors_of, mean_of
-from apsvm.selection.choose import LEAST, pooled_ap, share_error
+from apsvm.selection.choose import pooled_ap
+from apsvm.selection.comparison import Comparison, compared
 from apsvm.selection.completion import Completion, Training, completed
 from apsvm.selection.folds import affordable_count
-from apsvm.selection.quick import LOSS, Choice, choose
+from apsvm.selection.quick import Choice, choose
 from apsvm.selection.thresholds import held_out_scores, threshold_by
 from apsvm.trainers.base import Outcome, Watch, unseen
 from apsvm.trainers.structured_svm.settings import DEFAULT_C
@@ -41,38 +43,30 @@ if TYPE_CHECKING:
     from apsvm.trainers.base import TrainingSet
     from apsvm.trainers.fitting import Fit
 
-#: One map is taken alone, or reported as better, if the difference of AP is at least ``choose.LEAST`` and ``ERRORS``
-#: standard errors. The comparison ends early if rules are that many errors behind,
-#: or ``SURE`` ahead.
-ERRORS, SURE = 1.0, 3.0
+#: Standard errors by which the comparison ends early. In queries rules are taken only from here on.
+SURE = 3.0
 #: Largest number of feature values for which rules are taken, since they train more slowly. On larger data a remark
 #: says that they rank better.
 MOST_VALUES = 5_000_000
 
 
 class MapChoice(NamedTuple):
-    """AP of boosted rules and of columns on held-out rows, these rows in words, the maps taken, and True if the
-    difference is clear."""
+    """The maps taken, and the comparison of boosted rules with columns, by this metric."""
 
-    of_rules: float
-    of_columns: float
-    how: str
+    comparison: Comparison
+    metric: str
     takes_columns: bool
     takes_rules: bool
-    is_clear: bool
-
-    def figures(self) -> dict[str, Json]:
-        """The comparison, for the header of the model."""
-        return {"of_rules": self.of_rules, "of_columns": self.of_columns, "held_out": self.how}
 
     def __str__(self) -> str:
-        by = f"by {abs(self.of_rules - self.of_columns):.3f} of AP ({self.how})"
+        of_rules, of_columns, _, how = self.comparison
+        by = f"by {abs(of_rules - of_columns):.3f} of {self.metric} ({how})"
         if self.takes_rules and self.takes_columns:
-            both = f"AP {self.of_columns:.3f} and {self.of_rules:.3f}"
+            both = f"{self.metric} {of_columns:.3f} and {of_rules:.3f}"
             return f"features: the average of columns and {Rules.stem}, of which neither is clearly better ({both})"
-        if not self.is_clear:
+        if not self.comparison.is_clear:
             return "features: columns, as boosted rules rank held-out rows about as well"
-        if self.of_rules < self.of_columns:
+        if of_rules < of_columns:
             return f"features: columns, as boosted rules rank held-out rows worse, {by}"
         if self.takes_rules:
             return f"features: {Rules.stem}, which rank held-out rows better than columns, {by}"
@@ -105,7 +99,7 @@ def complete(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training | 
         return columns
     watch.remark(str(maps))
     spent = replace(columns.completion, seconds=time.perf_counter() - began)
-    columns, details = replace(columns, completion=spent), {"features": maps.figures()}
+    columns, details = replace(columns, completion=spent), {"features": maps.comparison.figures()}
     if not maps.takes_rules:
         return replace(columns, details=details)
     fit = rules.raw.prepared()
@@ -215,43 +209,36 @@ class RulesOfFolds:
 
 
 def compare_maps(rules: RulesOfFolds, columns: Training, choice: Choice) -> MapChoice | None:
-    """Compares the scores of the boosting alone with those of the chosen ranker of columns, fold by fold. None unless
-    the loss is ``ap``, the rows are a single list without bags on at most ``MOST_FEATURES`` plain columns, rows were
-    held out, and the boosting finds a rule."""
-    from apsvm.metrics.evaluate import evaluate
-
+    """Compares the scores of the boosting alone with those of the chosen ranker of columns. None unless the loss is
+    ``ap``, or ``ndcg`` of queries, the rows are without bags on at most ``MOST_FEATURES`` plain columns, rows were held
+    out, and the boosting finds a rule."""
     fit, data, race = columns.fit, columns.data, choice.race
-    X = fit.dataset.X
+    X, loss = fit.dataset.X, fit.trainer.loss_name
     is_plain = fit.features.features in (LINEAR, Logarithms.stem) and X.shape[1] <= MOST_FEATURES
-    if race is None or fit.trainer.loss_name != "ap" or not is_plain:
+    is_compared = loss == "ap" or (loss == "ndcg" and data.queries is not None)
+    if race is None or not is_compared or not is_plain or data.bags is not None:
         return None
-    if data.bags is not None or data.queries is not None:
-        return None
-    own = [1.0 - loss for loss in choice.candidates[0].values(LOSS)]
-    relevant = data.target.relevant
-    of_rules, ahead, error, positives = list[float](), 0.0, math.inf, 0
-    for fold in race.folds:
+
+    def scores(fold: int) -> NDArray[np.float64] | None:
+        training, test = race.folds[fold]
         try:
-            learned = rules.fit(fold.training).feature_map
+            learned = rules.fit(training).feature_map
         except FeatureMapError:
             return None
         assert isinstance(learned, Rules)
         if not learned.sums.shape[1]:  # no column splits the rows
             return None
-        (scores,) = learned.of_boosting(X[rules.selection[fold.test]]).T
-        of_rules.append(evaluate(["AP"], scores, relevant[fold.test]).values["AP"])
-        positives += int(relevant[fold.test].sum())
-        of_columns = math.fsum(own[: len(of_rules)]) / len(of_rules)
-        ahead = math.fsum(of_rules) / len(of_rules) - of_columns
-        error = share_error(of_columns, positives)
-        if ahead <= -ERRORS * error or ahead >= SURE * error:
-            break
+        return learned.of_boosting(X[rules.selection[test]])[:, 0]
+
+    comparison = compared(choice, scores, lambda errors: abs(errors) >= SURE)
+    if comparison is None:
+        return None
     may_be_taken = fit.dataset.n_values <= MOST_VALUES
-    is_clear = abs(ahead) >= max(LEAST, ERRORS * error)
+    if data.queries is not None:
+        takes_rules = may_be_taken and comparison.errors >= SURE
+        return MapChoice(comparison, race.trainer.loss.metric or loss, not takes_rules, takes_rules)
     apart = fit.selection is None and not race.is_of_parts  # rows and folds as a threshold needs them
     is_mixture = columns.completion.mixture is not None and columns.completion.mixture.choice is not None
-    averages = not is_clear and may_be_taken and apart and not is_mixture
-    compared = len(of_rules)
-    how = choice.how if compared == len(race.folds) else f"{compared} of {choice.how}"
-    takes_rules = averages or (is_clear and may_be_taken and ahead > 0.0)
-    return MapChoice(of_columns + ahead, of_columns, how, averages or not takes_rules, takes_rules, is_clear)
+    averages = not comparison.is_clear and may_be_taken and apart and not is_mixture
+    takes_rules = averages or (comparison.is_clear and may_be_taken and comparison.errors > 0.0)
+    return MapChoice(comparison, "AP", averages or not takes_rules, takes_rules)

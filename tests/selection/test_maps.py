@@ -112,6 +112,19 @@ def test_columns_of_large_data_are_kept_and_it_is_said(monkeypatch):
     assert said[0].endswith("--features rules trains on them")
 
 
+def test_rules_are_taken_in_queries_if_they_are_far_ahead(monkeypatch):
+    queries = np.repeat(np.arange(60), 10)
+    training, (line,) = completed(inside=True, groups=queries)
+    assert training.fit.features.features == "rules"
+    assert line.startswith("features: rules, which rank held-out rows better than columns, by 0.")
+    (outcome,) = training.outcomes(Watch())
+    assert outcome.ranks
+    monkeypatch.setattr(maps, "SURE", 1e9)
+    training, (line,) = completed(inside=True, groups=queries)
+    assert training.fit.features.features == "linear"
+    assert line.endswith("of AP (5 folds of queries): --features rules trains on them")
+
+
 @over(
     "more",
     [
@@ -120,7 +133,6 @@ def test_columns_of_large_data_are_kept_and_it_is_said(monkeypatch):
         {"C": (1.0,)},
         {"oracle": "qs"},
         {"components": 2},
-        {"groups": np.repeat(np.arange(6), 100)},
     ],
 )
 def test_what_is_compared_with_nothing(more):

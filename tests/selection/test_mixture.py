@@ -11,8 +11,8 @@ from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
 from apsvm.models.header import Labels
+from apsvm.selection.comparison import CHANCE, precisions
 from apsvm.selection.completion import trained
-from apsvm.selection.mixture import CHANCE, _precisions
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
@@ -59,15 +59,15 @@ def test_positives_of_one_kind_keep_one_and_it_is_said():
     assert result.w.shape == (4,)
     assert any(note.startswith("--components auto: 1: AP ") for note in result.notes)
     figures = result.details["choice"]["components"]
-    assert figures["of_two"] - figures["of_one"] < 0.02
-    assert figures["standard_errors"] < CHANCE
+    assert figures["of_other"] - figures["of_chosen"] < 0.02
+    assert figures["errors"] < CHANCE
 
 
 def test_precisions_of_the_positives_add_up_to_ap(rng):
     scores, relevant = rng.integers(0, 12, size=60).astype(float), rng.random(60) < 0.3
     order = np.lexsort((relevant, -scores))  # of equal scores negatives first
-    assert _precisions(scores, relevant).mean() == pytest.approx(1.0 - loss_of_order(definition("ap"), relevant[order]))
-    np.testing.assert_allclose(_precisions(np.array([1.0, 2.0, 3.0, 4.0]), np.arange(4) % 2 == 1), [2 / 3, 1])
+    assert precisions(scores, relevant).mean() == pytest.approx(1.0 - loss_of_order(definition("ap"), relevant[order]))
+    np.testing.assert_allclose(precisions(np.array([1.0, 2.0, 3.0, 4.0]), np.arange(4) % 2 == 1), [2 / 3, 1])
 
 
 def test_an_estimator_takes_two_unless_one_is_named():
