@@ -17,7 +17,7 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "path", "use", "rect", "br", "image"):
+        if tag not in ("meta", "br", "img"):
             self.open.append(tag)
         if tag == "table":
             self.begins.append(len(self.rows))
@@ -33,8 +33,6 @@ class Reader(HTMLParser):
         self.tags.append((tag, dict(attrs)))
 
     def handle_endtag(self, tag):
-        if tag in ("path", "use", "rect", "image"):
-            return
         assert self.open.pop() == tag
 
     def handle_data(self, data):

@@ -384,7 +384,7 @@ def say_what_became(
 ) -> None:
     """Prints the choice, figures, decision and output file. --verbose adds the ending, the certificate and seconds by
     part; --quiet leaves only cautions and the reason for the exit code."""
-    from apsvm.report.decisions import probabilities_in_words, threshold_in_counts, threshold_in_words
+    from apsvm.report.words import probabilities_in_words, threshold_in_words
     from apsvm.trainers.summary import ending, short_summary, summary
 
     header, verbose = model.header, is_set("verbose")
@@ -401,7 +401,7 @@ def say_what_became(
     threshold, calibration = header.threshold, header.calibration
     if threshold is not None:
         in_words = verbose or header.latent or header.features.pool is not None  # counts are of rows
-        say(f"positive is {threshold_in_words(threshold) if in_words else threshold_in_counts(threshold, header.data)}")
+        say(f"positive is {threshold_in_words(threshold, None if in_words else header.data)}")
     if calibration is not None:
         say(f"probabilities: {probabilities_in_words(calibration)}")
     if seconds is not None and verbose:

@@ -4,16 +4,17 @@ report."""
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.dataset import Dataset, shown_label
+from apsvm.data.dataset import Dataset
 from apsvm.report.page import Markup, breakable, element, facts, page, section, table, tiles
 from apsvm.report.reasons import Reasons, reasons_of
 from apsvm.report.run import JudgedRanker
+from apsvm.report.words import percent
 
 #: Rows that a report lists; with queries, rows per query and number of queries.
 MOST_ROWS = 15
@@ -45,26 +46,18 @@ class FirstRows:
 
     Attributes
     ----------
-    places : ndarray
-        (k,) int64, from 1 in each query.
-    names : Sequence[str]
-        (k,) what the rows are called.
-    scores : ndarray
-        (k,) float64.
-    queries, answers : Sequence[str], optional
-        (k,) the query of each, and what --classify and --probability say; None where there are none.
-    relevant : ndarray of bool, optional
-        (k,) None without labels.
-    n_relevant, n_rows : int
-        Of all rows of the data.
-    reasons : Sequence[Reasons], optional
-        (k,) what the features gave; None where that is not known.
-    columns : Mapping[str, Sequence[object]]
-        Other columns, next to the names: heading → (k,) cells.
-    labels : Sequence[str], optional
-        (k,) the labels; None: "yes" and "no".
-    called : str
-        What the names are: rows, or lines of the file.
+    places : (k,) int64 ranks, from 1 in each query
+    names : (k,) names of the rows
+    scores : (k,) float64
+    queries : (k,) the query of each; None without queries
+    answers : (k,) labels or probabilities by --classify and --probability; None without them
+    relevant : (k,) bool; None without labels
+    n_relevant : number of relevant rows in the data
+    reasons : (k,) contributions of the features; None if unknown
+    n_rows : number of rows in the data
+    columns : columns next to the names: heading → (k,) cells
+    labels : (k,) labels to show; by default "yes" and "no"
+    called : heading of the names
     """
 
     places: NDArray[np.int64]
@@ -112,11 +105,11 @@ class FirstRows:
         return [
             (f"found in the first {k:,}", f"{found:,}", f"of {self.n_relevant:,} positive rows"),
             (f"P@{k}", f"{found / k:.3f}", f"at random: {rate:.3g}"),
-            ("recall", f"{found / self.n_relevant:.3f}", f"in {k / self.n_rows:.2%} of {self.n_rows:,} rows"),
+            ("recall", f"{found / self.n_relevant:.3f}", f"in {percent(k / self.n_rows)} of {self.n_rows:,} rows"),
         ]
 
-    def table(self, *, counts: bool = True) -> Markup:
-        """The list; ``counts`` adds the number of positives found so far."""
+    def table(self) -> Markup:
+        """The list; with the number of positives found so far if it begins at the first row and has no queries."""
         columns = {"place": self.places.tolist(), self.called: self.names, "query": self.queries}
         columns |= dict(self.columns)
         columns |= {"score": [f"{score:.6g}" for score in self.scores.tolist()], "predicted": self.answers}
@@ -124,7 +117,7 @@ class FirstRows:
             labels = self.labels or ["yes" if positive else "no" for positive in self.relevant]
             kinds = ("good" if positive else "muted" for positive in self.relevant)
             columns["label"] = [element("span", text, class_=kind) for text, kind in zip(labels, kinds, strict=True)]
-            if counts and self.queries is None:
+            if self.queries is None and self.places[0] == 1:
                 columns["found so far"] = np.cumsum(self.relevant).tolist()
         if self.reasons is not None:
             largest = max((abs(gave) for one in self.reasons for _, gave in self._parts(one)), default=0.0)
@@ -180,25 +173,25 @@ def lowest_positives(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Mar
     order, places = best_first(part.dataset, part.scores)
     query = np.cumsum(places == 1) - 1
     share = (places - 1) / np.maximum(1, np.bincount(query)[query] - 1)
-    low = np.flatnonzero(part.relevant[order] & (share > 0.0))
+    low = np.flatnonzero(part.target.relevant[order] & (share > 0.0))
     worst = low[np.argsort(-share[low], kind="stable")][:MOST_ROWS]
+    if not worst.size:
+        return Markup("")
     listed = _listed(part, order[worst], places[worst], lines)
-    is_tied = np.append(False, (np.diff(part.scores[order]) == 0.0) & (np.diff(query) == 0))
-    tied = np.count_nonzero((is_tied | np.append(is_tied[1:], False))[worst])
-    ties = f"Rows of equal score ({tied} of these) stand in the order of the file. " if tied else ""
-    words = element("p", f"The rows that a reader of the list finds last. {ties}{listed.words()}")
-    return section("Positive rows that stand lowest", words, listed.table(counts=False)) if worst.size else Markup("")
+    text = "The rows that a reader of the list finds last; rows of equal score stand in the order of the file. "
+    return section("Positive rows that stand lowest", element("p", text + listed.words()), listed.table())
 
 
 def _listed(
     part: JudgedRanker, rows: NDArray[np.int64], places: NDArray[np.int64], lines: NDArray[np.int64] | None
 ) -> FirstRows:
     """The list of these rows, by their names in the table, else their lines or numbers; a bag by its deciding row."""
-    dataset = part.dataset
+    dataset, relevant = part.dataset, part.target.relevant
     at = np.arange(part.scores.size) if dataset.deciding is None else dataset.deciding
     where = (at + 1 if lines is None else lines[at])[rows]
     keys = None if dataset.table is None else dataset.table.keys
     columns: dict[str, Sequence[object]] = {} if keys is None or lines is None else {"line": where.tolist()}
+    labels = None if dataset.label_sets else [dataset.shown_label(one) for one in dataset.relevance[rows].tolist()]
     try:
         reasons = list(reasons_of(part.ranker, dataset.select(rows), MOST_REASONS))
     except ValueError:  # the feature map mixes all features
@@ -209,22 +202,11 @@ def _listed(
         scores=part.scores[rows],
         queries=None if part.groups is None else [str(dataset.query_name(int(one))) for one in part.groups[rows]],
         answers=None,
-        relevant=part.relevant[rows],
-        n_relevant=int(part.relevant.sum()),
+        relevant=relevant[rows],
+        n_relevant=int(relevant.sum()),
         reasons=reasons,
         n_rows=part.scores.size,
         columns=columns,
-        labels=list(_labels(dataset, rows)),
+        labels=labels,
         called="line" if keys is None and lines is not None else "row",
     )
-
-
-def _labels(dataset: Dataset, rows: NDArray[np.int64]) -> Iterator[str]:
-    """The labels of rows as their file has them."""
-    sets = dataset.label_sets
-    for row in rows.tolist():
-        if sets is None:
-            yield dataset.shown_label(float(dataset.relevance[row]))
-        else:
-            labels = sets.classes[sets.indices[sets.indptr[row] : sets.indptr[row + 1]]]
-            yield ",".join(shown_label(label) for label in labels.tolist()) or "–"

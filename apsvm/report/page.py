@@ -3,11 +3,14 @@ telephone's width. Text that is not ``Markup`` is escaped on insertion, and invi
 
 from __future__ import annotations
 
+import base64
 import html
 import re
 from collections.abc import Iterable, Sequence
 
 from apsvm._support.shown import printable
+from apsvm.report.pictures.base import Picture
+from apsvm.report.pictures.style import MissingMatplotlibError
 
 
 class Markup(str):
@@ -76,13 +79,16 @@ def tiles(pairs: Iterable[tuple[object, object, object]]) -> Markup:
     )
 
 
-def pictures(*drawn: tuple[Markup, str]) -> Markup:
-    """``<svg>`` elements side by side if there is room, each with its caption."""
-    return element(
-        "div",
-        *(element("figure", svg, element("figcaption", words)) for svg, words in drawn),
-        class_="pictures",
-    )
+def drawn(picture: Picture, caption: str, width: float = 4.8) -> Markup:
+    """The picture, ``width`` inches wide, with its caption; without matplotlib a sentence in its place."""
+    try:
+        content = base64.b64encode(picture.render("svg", width)).decode()
+    except MissingMatplotlibError:
+        image = element("p", "Pictures are drawn by matplotlib: pip install 'apsvm[plot]'", class_="muted")
+    else:
+        limits = f"min-width:{60.0 * width:.0f}px;max-width:{108.0 * width:.0f}px"
+        image = Markup(f'<img src="data:image/svg+xml;base64,{content}" alt="{escaped(caption)}" style="{limits}">')
+    return element("figure", image, element("figcaption", caption))
 
 
 def bar(share: float, text: object) -> Markup:
@@ -112,12 +118,10 @@ def page(title: str, *content: object, script: str = "") -> str:
 
 
 STYLE = """
-:root{--ink:#1f2430;--muted:#626a78;--grid:#dfe2e8;--paper:#fff;--back:#f4f5f8;--line:#e3e6ec;--good:#00704f;--bad:#b34700;
---series-1:#0072b2;--series-2:#d55e00;--series-3:#009e73;--series-4:#cc79a7;--series-5:#e69f00;--series-6:#56b4e9;
---series-7:#7a5195;--series-8:#6b6f76}
-@media (prefers-color-scheme:dark){:root{--ink:#e6e8ee;--muted:#9aa3b2;--grid:#343a46;--paper:#1b1f27;--back:#12151b;
---line:#2b313c;--good:#4fc7a0;--bad:#ff9d5c;--series-1:#56a8e8;--series-2:#ff8a3d;--series-3:#3cc79a;--series-4:#e59cc4;
---series-5:#f2b632;--series-6:#8fd0f7;--series-7:#b795d6;--series-8:#a3a8b0}}
+:root{--ink:#1f2430;--muted:#626a78;--paper:#fff;--back:#f4f5f8;--line:#e3e6ec;--good:#00704f;--bad:#b34700;
+--up:#0072b2;--down:#d55e00}
+@media (prefers-color-scheme:dark){:root{--ink:#e6e8ee;--muted:#9aa3b2;--paper:#1b1f27;--back:#12151b;--line:#2b313c;
+--good:#4fc7a0;--bad:#ff9d5c;--up:#56a8e8;--down:#ff8a3d}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--back);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,
 "Helvetica Neue",Arial,sans-serif;-webkit-text-size-adjust:100%}
@@ -146,21 +150,19 @@ th,td{padding:4px 10px;text-align:right;border-bottom:1px solid var(--line);whit
 th{color:var(--muted);font-weight:600}
 .left{text-align:left}
 .bar{display:block;min-width:110px;padding:0 4px;border-radius:3px;
-background:linear-gradient(to right,color-mix(in srgb,var(--series-1) 30%,transparent) calc(100%*var(--share)),
+background:linear-gradient(to right,color-mix(in srgb,var(--up) 30%,transparent) calc(100%*var(--share)),
 transparent 0)}
 .reasoned table{width:100%}.reasoned td{vertical-align:top}
 .reasoned td.left{white-space:normal;overflow-wrap:anywhere}.reasoned td:last-child{width:50%}
 .gave{display:grid;grid-template-columns:minmax(0,1fr) 5.5em minmax(70px,160px);gap:8px;align-items:center;
 line-height:1.35}
 .gave span{white-space:normal;overflow-wrap:anywhere}.gave b{text-align:right;font-weight:400;white-space:nowrap}
-.gave i{height:.6em;width:calc(50%*var(--share))}.up{margin-left:50%;background:var(--series-1)}
-.down{margin-left:calc(50% - 50%*var(--share));background:var(--series-2)}
-.pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));gap:16px;margin:8px 0}
-figure{margin:0;overflow-x:auto}figcaption{color:var(--muted);font-size:.85rem;margin-top:2px}
+.gave i{height:.6em;width:calc(50%*var(--share))}.up{margin-left:50%;background:var(--up)}
+.down{margin-left:calc(50% - 50%*var(--share));background:var(--down)}
 .beside{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,340px),1fr));gap:24px}
 .beside table{width:100%}
-.picture{display:block;width:100%;height:auto}.half{max-width:520px}.whole{min-width:600px}
-.picture text{fill:var(--ink)}
+figure{margin:0;overflow-x:auto}figcaption{color:var(--muted);font-size:.85rem;margin-top:2px}
+img{display:block;width:100%;background:#fff}
 @media print{body{background:#fff}section,.tile{break-inside:avoid-page;border:0;padding:0}.scroll{overflow:visible}
 tr{break-inside:avoid}}
 @media (max-width:760px){main{padding:16px 10px 32px}section,details,.note{padding:12px}th,td{padding:4px 6px}

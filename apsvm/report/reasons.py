@@ -40,11 +40,6 @@ class Reasons:
         if self.rest is not None:
             yield "rest", self.rest
 
-    @property
-    def largest(self) -> float:
-        """Largest absolute contribution, including the base."""
-        return max(abs(gave) for _, gave in self.all())
-
     def in_words(self) -> list[str]:
         """Each part with its contribution: name=value (+contribution)."""
         return [f"{words} ({_number(gave)})" for words, gave in self.all()]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.log import Record
-from apsvm.data.dataset import Dataset
+from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.labels import Target, recall
 from apsvm.metrics import MetricError, trained_metric
 from apsvm.metrics.curves import Judged as JudgedCurve
@@ -54,21 +54,24 @@ class Run:
         """The ``run`` record."""
         return next((record for record in self.records if record["event"] == "run"), {})
 
-    @property
-    def of_classes(self) -> bool:
-        """True if the run trained one ranker per class (--one-vs-rest)."""
-        return self.model.has_classes
-
-    def rankers(self) -> Iterator[tuple[str, Ranker]]:
-        """The rankers of rows and their names."""
-        yield from zip(self._names(), self.model.rankers(), strict=False)
-
-    def headers(self) -> list[tuple[str, Header]]:
+    def headers(self) -> Iterator[tuple[str, Header]]:
         """Name and header of the model, or of each class."""
-        return list(zip(self._names(), self.model.headers, strict=True))
+        yield from zip(self._names(), self.model.headers, strict=True)
+
+    def judged(self) -> tuple[list[JudgedRanker], list[str]]:
+        """Every ranker of rows, judged on the rows, and why some cannot be judged."""
+        rankers: list[JudgedRanker] = []
+        failures: list[str] = []
+        if self.dataset is not None:
+            for title, ranker in zip(self._names(), self.model.rankers(), strict=False):
+                try:
+                    rankers.append(judge(title, ranker, self.dataset))
+                except (DataError, ValueError) as error:
+                    failures.append(f"{title or 'The model'} cannot be judged on these rows: {error}")
+        return rankers, failures
 
     def _names(self) -> list[str]:
-        if not self.of_classes:
+        if not self.model.has_classes:
             return [""]
         return [f"class {self.model.header.shown_label(label)}" for label in self.model.classes.tolist()]
 
@@ -83,6 +86,9 @@ class JudgedRanker:
     dataset : n rows
     scores : (n,) float64
     target : meaning of the rows' labels for the ranker
+    metric : name of the metric that the loss optimises; AP if the loss names none
+    evaluation : figures of ``apsvm eval``, without metrics undefined on these rows
+    curve : precision–recall curve; None if no ranking has both kinds of rows
     """
 
     title: str
@@ -90,57 +96,35 @@ class JudgedRanker:
     dataset: Dataset
     scores: NDArray[np.float64]
     target: Target
-
-    @property
-    def relevant(self) -> NDArray[np.bool_]:
-        """(n,) bool"""
-        return self.target.relevant
-
-    @property
-    def grades(self) -> NDArray[np.float64] | None:
-        """(n,) float64 grades of the rows; None if rows are only relevant or not."""
-        return self.target.grades
+    metric: str
+    evaluation: Evaluation
+    curve: JudgedCurve | None
 
     @property
     def groups(self) -> NDArray[np.int64] | None:
-        """(n,) int64, the queries, if there are any."""
+        """(n,) int64 query numbers, if there are queries."""
         return self.dataset.groups
-
-    @property
-    def trained_metric(self) -> str:
-        """Metric that the loss optimises; AP if the loss names none."""
-        return trained_metric(self.ranker.header.metric).name
-
-    @cached_property
-    def evaluation(self) -> Evaluation | MetricError:
-        """Figures of ``apsvm eval``, without metrics undefined on these rows; the error if there are none."""
-        names = [self.trained_metric, *METRICS]
-        names += [] if self.grades is None else GRADED_METRICS
-        target = self.target
-        try:
-            return evaluate(
-                names,
-                self.scores,
-                target.judgements,
-                self.groups,
-                relevant_from=target.lowest_relevant,
-                threshold=line_of(self.ranker.header.threshold),
-                leave_out_undefined=True,
-            )
-        except MetricError as error:
-            return error
-
-    @cached_property
-    def curve(self) -> JudgedCurve | None:
-        """Precision-recall curve; None if no ranking has both kinds of rows."""
-        target = self.target
-        try:
-            return judged_curve(self.scores, target.judgements, target.lowest_relevant, self.groups)
-        except MetricError:
-            return None
 
 
 def judge(title: str, ranker: Ranker, dataset: Dataset) -> JudgedRanker:
-    """The ranker on the rows, judged as in training. Raises DataError if the labels do not fit."""
-    judged, scores = ranked(ranker, dataset)
-    return JudgedRanker(title, ranker, judged, scores, recall(judged, ranker.header.labels))
+    """The ranker on the rows, judged as in training.
+
+    Raises
+    ------
+    DataError : the labels do not fit
+    MetricError : no metric is defined on these rows
+    """
+    rows, scores = ranked(ranker, dataset)
+    target, metric, curve = recall(rows, ranker.header.labels), trained_metric(ranker.header.metric).name, None
+    evaluation = evaluate(
+        [metric, *METRICS, *([] if target.grades is None else GRADED_METRICS)],
+        scores,
+        target.judgements,
+        rows.groups,
+        relevant_from=target.lowest_relevant,
+        threshold=line_of(ranker.header.threshold),
+        leave_out_undefined=True,
+    )
+    with suppress(MetricError):
+        curve = judged_curve(scores, target.judgements, target.lowest_relevant, rows.groups)
+    return JudgedRanker(title, ranker, rows, scores, target, metric, evaluation, curve)

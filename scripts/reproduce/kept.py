@@ -19,7 +19,7 @@ from sklearn.datasets import dump_svmlight_file, load_diabetes, load_digits
 
 from apsvm._support.files import write_whole
 from apsvm.report.pictures.base import Picture
-from apsvm.report.pictures.style import MissingMatplotlibError, Size, colour, dash
+from apsvm.report.pictures.style import MissingMatplotlibError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -119,13 +119,10 @@ class Curves(Picture):
     logarithmic: str = ""
     title: str = ""
 
-    def height(self, size: Size) -> float:
-        return 0.6 * size.width
-
-    def draw(self, figure: Figure, size: Size) -> None:
+    def draw(self, figure: Figure, width: float) -> None:
         axes = figure.add_subplot(**{f"{axis}scale": "log" for axis in self.logarithmic})
-        for at, (name, (x, y)) in enumerate(self.lines.items()):
-            axes.plot(x, y, label=name, color=colour(at), linestyle=dash(at), linewidth=1)
+        for name, (x, y) in self.lines.items():
+            axes.plot(x, y, label=name, linewidth=1)
         axes.set_xlabel(self.labels[0])
         axes.set_ylabel(self.labels[1])
         axes.set_title(self.title)

@@ -108,7 +108,7 @@ def test_precision_and_recall_of_queries_and_of_classes(digits, trained, run, wr
         ("heatmap", b'{%s, "stage": "train", "C": 1, "iteration": 1, "ranks": [[1, 3]]}\n' % CALL, 65, "2 negatives"),
         ("heatmap", b'{"event": "start"}\n', 65, "no oracle record"),
         ("heatmap", b'{%s, "stage": "train", "C": 1, "iteration": 1, "ranks": []}\n' % CALL.replace(b": 2", b": 0"),
-         65, "no negatives"),
+         65, "of 0 negatives"),
         ("convergence", b'{"event": "iteration", "primal": 1}\n', 65, ":1:"),
         ("convergence", b'{"event": "epoch", "epoch": 1}\n', 65, "'loss'"),
         ("heatmap", b'{"event": "oracle", "ranks": [[1, 2]]}\n', 65, "'oracle'"),

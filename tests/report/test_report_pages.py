@@ -45,7 +45,7 @@ def shown(monkeypatch):
     """The pictures of a page, in its order, each by the name of its class."""
     made = []
 
-    def render(self, format, size):
+    def render(self, format, width):
         made.append(self)
         return f'<svg viewBox="0 0 1 1"><text>picture {len(made)}</text></svg>'.encode()
 
@@ -148,27 +148,25 @@ def test_two_classes(shown):
     ]
     assert top[1][5] == "size=3+3age <&>=1-0.25"
     assert "A usual row scores 0.5;" in page.all_text
-    assert "Rows of equal score (1 of these)" in page.all_text
-    assert "share of positives 30.0% the AP of a random order" in " ".join(page.all_text.split())
+    assert "share of positives 30 % the AP of a random order" in " ".join(page.all_text.split())
     places = np.flatnonzero(relevant[order]) + 1
     lowest = page.table("place", "line", "score", "label", "what put it there")
     assert [int(row[0]) for row in lowest] == sorted(places[places > 1], reverse=True)
     facts = {"C": "2", "C, times the default": "10", "oracle": "qs", "scaling": "standard", "constant feature": "1",
              "seed": "3", "options given": "--positive-label 1 --log-ranks --C 1,10", "versions": "apsvm 1.2",
-             "file": "folder/rows.svm", "rows": "10", "positive rows": "3 (30.0%)"}  # fmt: skip
+             "file": "folder/rows.svm", "rows": "10", "positive rows": "3 (30\xa0%)"}  # fmt: skip
     assert facts.items() <= page.facts.items()
     assert page.facts["positive"].startswith("a score above 0.5 (f1 on rows held out, 5 folds)")
     assert page.facts["sha256"] == "0123456789abcdef…"
-    assert page.table("feature", "weight", "share") == [["size", "+1", "80.0%"], ["age <&>", "−0.25", "20.0%"]]
+    assert page.table("feature", "weight", "share") == [["size", "+1", "80\xa0%"], ["age <&>", "−0.25", "20\xa0%"]]
     assert {"of a test", "It is a test."} <= {*page.text}
-    curve, top, convergence = shown
+    curve, convergence = shown
     assert curve.curves[0].name == f"AP {found['AP']:.4f}"
     assert curve.curves[0].steps.recall.tolist() == pytest.approx([1 / 3, 2 / 3, 1])
     assert curve.base_rate == 0.3
-    assert [(line.name, line.values) for line in convergence.panels[0].lines] == [
+    assert [(line.name, line.points[:, 2].tolist()) for line in convergence.panels["objective / C"]] == [
         ("primal", [1.5, 0.75]), ("dual", [0.0, 0.25]),
     ]  # fmt: skip
-    assert top.relevant.tolist() == relevant.tolist()
 
 
 def queries():
@@ -196,21 +194,10 @@ def queries():
 
 def test_queries(shown):
     page = Reader(report(queries()))
-    lowest, *others = LAST
-    assert page.sections == [
-        *FIRST,
-        "What drives the score",
-        lowest,
-        "The queries of the lowest nDCG(exp)",
-        *others,
-    ]
+    assert page.sections == [*FIRST, "What drives the score", *LAST]
     metrics = dict(page.table("metric", "value"))
     assert next(iter(metrics)) == "nDCG(exp)"
     assert "nDCG(exp)@10" in metrics
-    worst = page.table("qid", "rows", "positive", "nDCG(exp)")
-    assert [row[:3] for row in worst] == [["9", "4", "3"], ["7", "4", "2"]]
-    means = np.mean([[float(value) for value in row[3:]] for row in worst], axis=0)
-    assert float(metrics["nDCG(exp)"]) == pytest.approx(means[0], abs=2e-4)
     assert [row[2] for row in page.table("place", "row", "query")] == [*"77779999", *"55"]
     facts = {"queries": "3", "rows a query": "2 to 4, median 4", "queries left out of the training": "1,200",
              "pairs of the preference graph": "1,234", "likes": "3", "cost:": "given"}  # fmt: skip
@@ -218,7 +205,7 @@ def test_queries(shown):
     assert "time limit" in page.text
     assert "AP 0.750000 on v" in page.all_text
     assert kinds(shown) == ["PrecisionRecall", "Convergence"]
-    assert shown[1].panels[0].lines[0].values == [1.0, 0.5]
+    assert shown[1].panels["estimated loss"][0].points[:, 2].tolist() == [1.0, 0.5]
 
 
 def classes():
@@ -252,7 +239,6 @@ def test_classes(shown):
     assert "class 7 cannot be judged on these rows" in page.all_text
     assert page.table("", "state", "C", "gap / C")[7] == ["class 7", "converged", "2", "0.47", "0.25"]
     assert page.table("", "state")[0][:2] == ["class 0", "iteration limit"]
-    assert page.facts["labels"].endswith("… (8)")
     assert [curve.aside for curve in shown[0].curves] == [False] + [True] * 7
 
 
@@ -363,7 +349,7 @@ def test_rows_of_several_labels():
     whole = RankerSet(each, Header(loss="ap", labels=Labels(kind=LabelKind.CLASSES, several=True)))
     page = Reader(report(run_of(whole, rows(labels=np.zeros(10), label_sets=sets))))
     assert [row[1] for row in page.table("", "positives")] == ["1", "1", ""]
-    assert {"–", "3", "2,3"} <= {row[3] for row in page.table("place", "row", "score", "label")}
+    assert {row[3] for row in page.table("place", "row", "score", "label")} == {"yes", "no"}
 
 
 @pytest.mark.parametrize("groups", [None, np.repeat([3, 8], [5, 5])], ids=["alone", "in-queries"])
@@ -374,10 +360,9 @@ def test_bags(groups):
     page = report(run_of(ranker, rows(labels=labels, groups=groups, bags=bags), lines=LINES))
     page = Reader(page)
     assert [row[1] for row in page.table("place", "line")] == ["2", "5", "8", "11", "13"]
-    assert page.facts["positive bags"] == "2 (40.0%)"
+    assert page.facts["positive bags"] == "2 (40\xa0%)"
     if groups is not None:
         assert page.facts["bags a query"] == "2 to 3, median 2.5"
-        assert page.table("qid", "rows", "positive")[0][0] == "3"
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -22,10 +22,8 @@ from apsvm.models.header import (
     Validation,
 )
 from apsvm.report.build import report
-from apsvm.report.decisions import _RULES, threshold_in_words
 from apsvm.report.run import Run
-from apsvm.report.settings import settings_of, shown
-from apsvm.report.words import certificate, meaning, members
+from apsvm.report.words import RULES, certificate, meaning, members, settings_of, shown, threshold_in_words
 
 BOUNDS = Bounds(primal=2.0, dual=1.0, gap=1.0, tolerance=0.5)
 GRADIENT = Gradient(value=3.0, gradient_norm=0.25, target=0.125, evaluations=7)
@@ -110,8 +108,8 @@ def test_a_threshold():
     )
     on_training = threshold_in_words(replace(chosen, held_out=None, precision=None))
     assert on_training.startswith("a score above 0.5 (f1 on the training rows, which flatters): recall 93.8 %")
-    texts = {threshold_in_words(Threshold(value=2.0, rule=rule)) for rule in _RULES}
-    assert len(texts) == len(_RULES)
+    texts = {threshold_in_words(Threshold(value=2.0, rule=rule)) for rule in RULES}
+    assert len(texts) == len(RULES)
     assert all(text.startswith("a score above 2, ") for text in texts)
 
 

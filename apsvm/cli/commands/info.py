@@ -50,9 +50,7 @@ def info(model: str, as_json: bool) -> None:
 
 def _described(model: Model) -> Iterator[tuple[str, str]]:
     """Names and texts of the description: model, training, settings, choice, decision, ending."""
-    from apsvm.report.decisions import probabilities_in_words, threshold_in_words
-    from apsvm.report.settings import shown
-    from apsvm.report.words import certificate, meaning, members
+    from apsvm.report.words import certificate, meaning, members, probabilities_in_words, shown, threshold_in_words
     from apsvm.trainers.summary import chosen
 
     header, columns = model.header, model.header.features.columns
@@ -124,7 +122,7 @@ def _weights(model: Model) -> Iterator[tuple[str, str]]:
 
 def _settings(header: Header) -> Iterator[tuple[str, str]]:
     """C, settings that differ from the defaults, and the seed."""
-    from apsvm.report.settings import settings_of, shown
+    from apsvm.report.words import settings_of, shown
 
     facts = {name: shown(value) for name, value in settings_of(header)}
     yield "C", facts.pop("C", "")

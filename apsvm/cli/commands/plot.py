@@ -122,19 +122,15 @@ def shapes(model: str, label: float | None, output: str) -> None:
     mean; of rules, heat maps below show what two features give together, and what more give together is not drawn. With
     --scale l2 the sum is divided by the length of the mapped row.
     """
-    import numpy as np
-
-    from apsvm.report.pictures.shapes import Shapes
-    from apsvm.report.shapes import label_of, largest_weights, pairs_of, surfaces, widest
+    from apsvm.report.pictures.shapes import Bars, Shapes
 
     with drawing(output, [model], model):
         ranker = one_linear_ranker(read_any_model(model), label, model)
         feature_map = ranker.feature_map
         if feature_map is None or (feature_map.parts() is not None and feature_map.limits(0) is None):
-            picture: Picture = largest_weights(ranker, MOST_SHAPES)
+            picture: Picture = Bars.of_ranker(ranker, MOST_SHAPES)
         else:
-            pairs = surfaces(ranker, pairs_of(ranker)[:MOST_PAIRS], np.empty((0, ranker.width)))
-            picture = Shapes(widest(ranker, MOST_SHAPES), pairs, label_of(ranker))
+            picture = Shapes.of_ranker(ranker, (MOST_SHAPES, MOST_PAIRS))
         write_picture(picture, output)
 
 

@@ -161,7 +161,7 @@ def found_in_first(entry: EvaluatedSystem, k: int) -> str | None:
 
 def _thresholds_in_words(thresholds: Sequence[Threshold | None]) -> str:
     """The thresholds above which rows are called positive."""
-    from apsvm.report.decisions import rule_in_words
+    from apsvm.report.words import rule_in_words
 
     first, lacking = thresholds[0], thresholds.count(None)
     if lacking == len(thresholds):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from apsvm._support.types import JsonObject
 from apsvm.report.pictures.base import Picture, PictureError, as_written_by_train
-from apsvm.report.pictures.style import HEAT, Size, whole_numbers
+from apsvm.report.pictures.style import few_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,24 +26,17 @@ if TYPE_CHECKING:
 MOST_COLUMNS, MOST_ROWS = 1600, 1200
 
 
-@dataclass(frozen=True, slots=True)
-class RankCounts:
-    """Number of negatives at each interleaving rank: pairs (rank, count), ranks 1..P+1 ascending, counts ≥ 1."""
-
-    pairs: Sequence[tuple[int, int]]
-
-    def at(self, negatives: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The ranks of the ``negatives``, counted from 0 by falling score."""
-        ranks, counts = np.array(self.pairs, dtype=np.int64).reshape(-1, 2).T
-        result: NDArray[np.int64] = ranks[np.searchsorted(np.cumsum(counts), negatives, side="right")]
-        return result
-
-
 @dataclass(frozen=True)
 class Heatmap(Picture):
-    """rows : one per iteration, in order; n_pos, n_neg : sizes of the ranking"""
+    """The map of one training.
 
-    rows: Sequence[RankCounts]
+    Attributes
+    ----------
+    rows : one per iteration, in order: (k, 2) int64, ranks 1..P+1, ascending, and the number of negatives at each
+    n_pos, n_neg : sizes of the ranking
+    """
+
+    rows: Sequence[NDArray[np.int64]]
     n_pos: int
     n_neg: int
 
@@ -65,63 +58,48 @@ class Heatmap(Picture):
         if len(classes) > 1:
             raise PictureError(f"a log of {len(classes)} classes: expected that of one ranking")
         with as_written_by_train():
-            return cls._of_calls(ranked)
-
-    @classmethod
-    def _of_calls(cls, ranked: Sequence[JsonObject]) -> Heatmap:
-        # Stages may use different rows (appx): draw only those with the counts of the last.
-        n_pos, n_neg = ranked[-1]["n_pos"], ranked[-1]["n_neg"]
-        if n_neg == 0:
-            raise PictureError("there are no negatives whose ranks could be drawn")
-        rows: list[RankCounts] = []
-        before: tuple[object, ...] = ()
-        for call in ranked:
-            if (call["n_pos"], call["n_neg"]) != (n_pos, n_neg):
-                continue
-            names = ("stage", "C", "iteration") if "iteration" in call else ("start", "C", "step")
-            at = tuple(call[name] for name in names)
-            counts = RankCounts([(int(rank), int(count)) for rank, count in call["ranks"]])
-            result = sum(count for _, count in counts.pairs)
-            if result != n_neg:
-                raise PictureError(f"expected the ranks of {n_neg:,} negatives in a record, found {result:,}")
-            if at == before:
-                rows[-1] = counts  # the last call of an iteration represents it
-                continue
-            rows.append(counts)
-            before = at
+            # Stages may use different rows (appx): draw only those with the counts of the last.
+            n_pos, n_neg = ranked[-1]["n_pos"], ranked[-1]["n_neg"]
+            rows, before = list[NDArray[np.int64]](), None
+            for call in ranked:
+                if (call["n_pos"], call["n_neg"]) != (n_pos, n_neg):
+                    continue
+                names = ("stage", "C", "iteration") if "iteration" in call else ("start", "C", "step")
+                at = tuple(call[name] for name in names)
+                if at == before:  # the last call of an iteration represents it
+                    rows.pop()
+                rows.append(np.array(call["ranks"], dtype=np.int64).reshape(-1, 2))
+                before = at
+        for row in rows:
+            if row[:, 1].sum() != n_neg or n_neg == 0:
+                raise PictureError(f"expected the ranks of {n_neg:,} negatives in a record, found {row[:, 1].sum():,}")
         return cls(rows, n_pos, n_neg)
-
-    def height(self, size: Size) -> float:
-        return 0.62 * size.width
 
     def pixels(self) -> NDArray[np.int64]:
         """The map: (rows, columns) int64 ranks, thinned out to the number of pixels."""
-        columns = min(self.n_neg, MOST_COLUMNS)
-        negatives = ((np.arange(columns) + 0.5) * self.n_neg / columns).astype(np.int64)
-        which = np.arange(len(self.rows))
-        if which.size > MOST_ROWS:
-            which = ((np.arange(MOST_ROWS) + 0.5) * which.size / MOST_ROWS).astype(np.int64)
-        return np.stack([self.rows[row].at(negatives) for row in which.tolist()])
+        negatives, iterations = _thinned(self.n_neg, MOST_COLUMNS), _thinned(len(self.rows), MOST_ROWS)
+        rows = [self.rows[at] for at in iterations.tolist()]
+        return np.stack([row[np.searchsorted(np.cumsum(row[:, 1]), negatives, side="right"), 0] for row in rows])
 
-    def draw(self, figure: Figure, size: Size) -> None:
+    def draw(self, figure: Figure, width: float) -> None:
         axes = figure.add_subplot()
+        extent = (0.5, self.n_neg + 0.5, len(self.rows) + 0.5, 0.5)
+        last = self.n_pos + 1
         image = axes.imshow(
-            self.pixels(),
-            cmap=HEAT,
-            vmin=1,
-            vmax=self.n_pos + 1,
-            aspect="auto",
-            interpolation="nearest",
-            extent=(0.5, self.n_neg + 0.5, len(self.rows) + 0.5, 0.5),
+            self.pixels(), cmap="YlOrRd", vmin=1, vmax=last, aspect="auto", interpolation="nearest", extent=extent
         )
         axes.grid(visible=False)
-        whole_numbers(axes.xaxis)
-        whole_numbers(axes.yaxis)
+        few_ticks(axes.xaxis, whole=True)
+        few_ticks(axes.yaxis, whole=True)
         axes.set_xlabel("negatives, highest score first")
         axes.set_ylabel("iteration")
         axes.set_title(f"{self.n_pos} positives, {self.n_neg} negatives")
         bar = figure.colorbar(image, ax=axes, pad=0.02, fraction=0.05)
-        bar.outline.set_linewidth(0.4)
-        last = self.n_pos + 1
-        bar.set_ticks([1, last], labels=["1", "P+1"] if last > 2 else ["1", "2"])
+        bar.set_ticks([1, last], labels=["1", "P+1"])
         bar.set_label("interleaving rank", labelpad=-10)
+
+
+def _thinned(count: int, most: int) -> NDArray[np.int64]:
+    """``most`` of the numbers below ``count``, evenly spread, or all."""
+    size = min(count, most)
+    return ((np.arange(size) + 0.5) * count / size).astype(np.int64)

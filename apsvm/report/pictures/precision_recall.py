@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apsvm._support.types import JsonDict
 from apsvm.metrics.curves import Judged, Steps, mean_curve
 from apsvm.report.pictures.base import Picture
-from apsvm.report.pictures.style import MUTED, Size, colour, dash, legend_below
+from apsvm.report.pictures.style import DOTTED, MUTED, legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,26 +51,18 @@ class PrecisionRecall(Picture):
     curves: Sequence[Curve]
     base_rate: float
 
-    def height(self, size: Size) -> float:
-        return 0.6 * size.width
-
-    def draw(self, figure: Figure, size: Size) -> None:
+    def draw(self, figure: Figure, width: float) -> None:
         axes = figure.add_subplot(xlim=(0, 1), ylim=(0, 1.02))
-        at = 0
         for curve in self.curves:
             recall = np.concatenate([[0.0], curve.steps.recall])
             precision = np.concatenate([curve.steps.precision[:1], curve.steps.precision])
-            look: JsonDict
-            if curve.aside and not curve.name:
-                look = {"color": MUTED, "linewidth": 0.5, "zorder": 1.5}
-            else:
-                look = {"color": colour(at), "linestyle": dash(at), "linewidth": 0.8 if curve.aside else 1.6}
-                at += 1
-            axes.plot(recall, precision, drawstyle="steps-pre", label=curve.name, **look)
-        axes.axhline(
-            self.base_rate, color=MUTED, linewidth=0.8, linestyle=(0, (1, 2)),
-            label=f"random order, {self.base_rate:.3g}",
-        )  # fmt: skip
+            (line,) = axes.plot(recall, precision, drawstyle="steps-pre", label=curve.name)
+            if curve.aside:
+                line.set_linewidth(0.8)
+            if not curve.name:
+                line.set(color=MUTED, linestyle="solid", linewidth=0.5, zorder=1.5)
+        random = f"random order, {self.base_rate:.3g}"
+        axes.axhline(self.base_rate, color=MUTED, linewidth=0.8, linestyle=DOTTED, label=random)
         axes.set_xlabel("recall")
         axes.set_ylabel("precision")
-        legend_below(figure, size, axes)
+        legend_below(figure, width, axes)

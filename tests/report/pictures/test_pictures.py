@@ -10,18 +10,15 @@ import xml.etree.ElementTree as ElementTree
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from over import over
 
 from apsvm.metrics.curves import Steps
 from apsvm.report.pictures.base import PictureError
 from apsvm.report.pictures.convergence import Convergence
-from apsvm.report.pictures.heatmap import Heatmap, RankCounts
+from apsvm.report.pictures.heatmap import Heatmap
 from apsvm.report.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.report.pictures.shapes import Bars, Shape, Shapes, Surface
-from apsvm.report.pictures.style import PAGE
-from apsvm.report.pictures.top_of_list import TopOfList
 
 
 def bounds(iteration, primal, dual, **more):
@@ -98,7 +95,6 @@ MORE = {
     "weights": Bars(["size <", "age"], np.array([2.0, -0.5])),
     "one-shape-and-surface": Shapes(EXAMPLES["shapes"].shapes[1:2], SURFACES[1:]),
     "surfaces": Shapes([], [*SURFACES, SURFACES[0], SURFACES[1]]),
-    "top": TopOfList(np.arange(9.0), np.arange(9) % 4 == 0),
 }  # fmt: skip
 
 
@@ -130,7 +126,6 @@ def drawn(axes):
 #: Where what is drawn is computed of the data: the numbers that are to be seen.
 COMPUTED = {
     "heatmap": [1, 2, 3],
-    "top": [1, 9, 1 / 3],
 }
 
 
@@ -152,7 +147,7 @@ def shown_data(picture):
     """Of a picture's data what has a place on its axes."""
     match picture:
         case Convergence():
-            return [(line.steps, line.values) for panel in picture.panels for line in panel.lines]
+            return [line.points[:, [0, 2]] for lines in picture.panels.values() for line in lines]
         case PrecisionRecall():
             return [[curve.steps.precision, curve.steps.recall] for curve in picture.curves]
         case Shapes():
@@ -186,8 +181,8 @@ def test_the_same_bytes_every_time_whatever_the_users_settings(name):
 @pytest.mark.slow
 def test_pyplot_is_not_loaded():
     code = (
-        "import sys; from apsvm.report.pictures.top_of_list import TopOfList; import numpy as np; "
-        "assert 'matplotlib' not in sys.modules; TopOfList(np.arange(3.0), np.arange(3) > 1).render('png'); "
+        "import sys; from apsvm.report.pictures.shapes import Bars; import numpy as np; "
+        "assert 'matplotlib' not in sys.modules; Bars(['a'], np.ones(1)).render('png'); "
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -197,18 +192,6 @@ def test_text_is_escaped_and_not_read_as_mathematics():
     svg = EXAMPLES["pr"].render("svg")
     assert "AP < & $x$" in texts(svg)
     assert b"AP &lt; &amp; $x$" in svg
-
-
-def test_what_is_drawn_of_the_top_of_a_list():
-    figure = Figure()
-    scores, relevant = np.array([3.0, 2.0, 2.0, 1.0]), np.array([True, True, False, False])
-    TopOfList(scores, relevant).draw(figure, PAGE)
-    (axes,), (legend,) = figure.axes, figure.legends
-    assert (axes.get_xlim(), axes.get_ylim(), axes.get_xscale()) == ((1.0, 4.0), (0.0, 1.02), "log")
-    places, precision = axes.lines[0].get_data()
-    assert places.tolist() == [1, 2, 3, 4]
-    assert precision.tolist() == pytest.approx([1.0, 1.5 / 2, 2 / 3, 0.5])  # of equal scores the mean of both orders
-    assert [text.get_text() for text in legend.get_texts()] == ["this model", "random order, 0.5"]
 
 
 @pytest.mark.slow
@@ -223,14 +206,6 @@ def test_save(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["a.SVG"]
 
 
-def test_rank_counts_are_the_ranks(rng):
-    ranks = np.sort(rng.integers(1, 6, size=50))
-    values, counts = np.unique(ranks, return_counts=True)
-    pairs = list(zip(values.tolist(), counts.tolist(), strict=True))
-    assert len(pairs) > 1
-    assert (RankCounts(pairs).at(np.arange(50)) == ranks).all()
-
-
 def test_the_heat_map_shows_the_last_call_of_each_iteration():
     heatmap = EXAMPLES["heatmap"]
     assert heatmap.pixels().tolist() == [[1, 1, 1, 1], [1, 2, 3, 3]]
@@ -238,21 +213,21 @@ def test_the_heat_map_shows_the_last_call_of_each_iteration():
 
 
 def test_a_large_heat_map_is_thinned_out():
-    rows = [RankCounts([(1, 5000), (2, 5000)])] * 3000
+    rows = [np.array([(1, 5000), (2, 5000)])] * 3000
     pixels = Heatmap(rows, 1, 10_000).pixels()
     assert pixels.shape == (1200, 1600)
     assert (pixels == np.repeat([1, 2], 800)).all()
 
 
 def lines(panel):
-    return {line.name: (list(line.steps), list(line.values)) for line in panel.lines}
+    return {line.name: tuple(line.points[:, [0, 2]].T.tolist()) for line in panel}
 
 
 def test_convergence_of_one_run():
-    objective, gap = EXAMPLES["convergence"].panels  # C = 2
+    objective, gap = EXAMPLES["convergence"].panels.values()  # C = 2
     assert lines(objective) == {"primal": ([1, 2, 3], [1.0, 0.75, 0.6]), "dual": ([1, 2, 3], [0.0, 0.5, 0.575])}
-    assert gap.level == 0.05
-    assert gap.lines[0].values == pytest.approx([1.0, 0.25, 0.025])
+    assert EXAMPLES["convergence"].requested == {"duality gap / C": 0.05}
+    assert gap[0].points[:, 2] == pytest.approx([1.0, 0.25, 0.025])
 
 
 def test_stages_and_values_of_C_follow_each_other():
@@ -262,34 +237,34 @@ def test_stages_and_values_of_C_follow_each_other():
     inner = [{**bounds(n, 7.0, 6.0), "stage": "tight"} for n in (1, 2)]
     closing = {"event": "round", "stage": "tight", "C": 20.0, "round": 1, "objective": 9.0, "dual": 8.0, "gap": 1.0}
     log = [*LOG, bounds(1, 12.0, 8.0, C=20.0), *steps, *inner, {**closing, "seconds": 0.3}]
-    objective, gap = Convergence.of_logs({"log": log}).panels
+    objective, gap = Convergence.of_logs({"log": log}).panels.values()
     found, values = lines(objective)["primal"]
     shown = [(step, value) for step, value in zip(found, values, strict=True) if not np.isnan(value)]
     assert shown == [
         (1, 1.0), (2, 0.75), (3, 0.6), (4, 0.6), (5, 0.55), (6, 0.5), (8, 0.45)
     ]  # fmt: skip
     assert np.isnan(values).sum() == 2
-    assert gap.lines[0].seconds[-1] == pytest.approx(0.3 + 0.1 + 0.02 + 0.2)
+    assert gap[0].points[-1, 1] == pytest.approx(0.3 + 0.1 + 0.02 + 0.2)
 
 
 def test_classes_are_lines_in_order():
     records = [bounds(1, 2.0, 1.0, **{"class": label}) for label in (3.0, 1.0, 2.0)]
-    _, gap = Convergence.of_logs({"log": records}).panels
+    _, gap = Convergence.of_logs({"log": records}).panels.values()
     assert list(lines(gap)) == ["class 1", "class 2", "class 3"]
 
 
 def test_other_trainings_converge_too():
     where = {"event": "iteration"}
     smooth = [{**where, "iteration": n, "value": 1 / n, "gradient_norm": 0.1**n, "seconds": n} for n in (1, 2)]
-    objective, gradient = Convergence.of_logs({"log": [*smooth, {"event": "end", "asked": 0.02}]}).panels
+    objective, gradient = Convergence.of_logs({"log": [*smooth, {"event": "end", "asked": 0.02}]}).panels.values()
     assert lines(objective)[""] == ([1, 2], [1.0, 0.5])
-    assert gradient.level == 0.02
+    assert lines(gradient)[""][0] == [1, 2]
     (only,) = Convergence.of_logs({"log": [{**record, "value": None} for record in smooth]}).panels
-    assert only.label == "gradient's largest entry"
+    assert only == "gradient's largest entry"
     epochs = [{"event": "epoch", "epoch": n, "loss": 1 / n, "validation": 0.5, "seconds": n} for n in (1, 2)]
     drawn = Convergence.of_logs({"log": epochs})
-    assert (drawn.step, [panel.label for panel in drawn.panels]) == ("epoch", ["estimated loss", "validation"])
-    with pytest.raises(PictureError, match="another kind"):
+    assert [*drawn.panels] == ["estimated loss", "validation"]
+    with pytest.raises(PictureError, match="different kinds"):
         Convergence.of_logs({"one": epochs, "two": LOG})
     with pytest.raises(PictureError, match="no iteration"):
         Convergence.of_logs({"one": [START]})
