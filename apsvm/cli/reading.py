@@ -161,8 +161,10 @@ def refuse_model(data: str) -> None:
 
 def one_ranker(model: Model, label: float | str | None, path: str) -> Ranker:
     """The ranker of the file ``path``, or the one of the class ``label`` in a set; ends the command without one."""
+    from apsvm.models.sets import RankerSet
+
     header = model.header
-    if not model.has_classes:
+    if not isinstance(model, RankerSet):
         return next((ranker for ranker in model.rankers() if ranker.linear_parts()), None) or _not_linear(model, path)
     number = None if label is None else header.label_number(label)
     if number is not None and number in model.classes:
@@ -201,7 +203,7 @@ def rows_for(
     data = read_rows(
         path,
         read if takes_bags else read.ignoring_bags(),
-        zero_based=model.zero_based,
+        zero_based=features.zero_based,
         n_features=model.width // features.columns_of_feature,
         ignore_unknown=ignore_unknown,
         unlabelled=unlabelled,

@@ -152,7 +152,7 @@ def _scored_by_models(
     columns: dict[str, NDArray[np.float64]] = {}
     for path, ranker in rankers.items():
         header, of = ranker.header, ranker.header.features
-        base, bags = (ranker.zero_based, ranker.width), (of.pool, header.latent)
+        base, bags = (of.zero_based, ranker.width), (of.pool, header.latent)
         features = (base, bags, header.labels.several, of.columns, of.names)
         if features not in datasets:
             if datasets and data == "-":

@@ -225,7 +225,7 @@ class Dataset:
     def label_value(self, label: float | str) -> float:
         """The number of a label that the user wrote: a number, or a word of a table. Raises DataError."""
         try:
-            return label_number(label) if self.table is None else self.table.columns.label_value(label)
+            return label_number(label, () if self.table is None else self.table.columns.label_words)
         except ValueError as error:
             raise DataError(f"{self.source}: {error}") from None
 

@@ -22,6 +22,7 @@ from apsvm.data.matrices import read_bags, read_groups, read_matrix
 from apsvm.data.read_options import ReadOptions
 from apsvm.data.svmlight import read_svmlight
 from apsvm.data.tables.kinds import Kind, recognised
+from apsvm.models.columns import label_number
 
 if TYPE_CHECKING:
     from apsvm.models.columns import ForModel
@@ -230,7 +231,7 @@ def _as_the_model_has_it(data: Dataset, model: ForModel) -> Dataset:
     relevance = data.relevance
     if theirs and ours and theirs != ours:
         try:
-            relevance = np.array([model.columns.label_value(word) for word in ours])[relevance.astype(np.int64)]
+            relevance = np.array([label_number(word, theirs) for word in ours])[relevance.astype(np.int64)]
         except ValueError as error:
             raise DataError(f"{data.source}: {error}") from None
     table = replace(table, columns=replace(model.columns, label=columns.label))

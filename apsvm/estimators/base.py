@@ -263,8 +263,9 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         check_is_fitted(self)
         model = self._model
         X = validated(self, X, reset=False)
-        leading, names, widths = model.leading(X), [*model.column_names(), ALL], model.column_widths()
-        each = [model.contributions(X, component).dealt_to(widths) for component in range(model.components)]
+        columns, widths = model.table_columns()
+        leading, names = model.leading(X), [*columns, ALL]
+        each = [contributions.dealt_to(widths) for contributions in model.contributions(X)]
         gave = np.empty((X.shape[0], len(names)))
         for component, contributions in enumerate(each):
             rows = np.flatnonzero(leading == component)
@@ -513,16 +514,16 @@ def importances(model: Ranker, X: Matrix) -> NDArray[np.float64] | None:
     """Importance of each column, (n_features_in_,) float64: the standard deviation of its contribution to the scores of
     rows X (n, width), divided by the sum over the columns. None if the map makes columns from all features, or if bags
     are pooled."""
-    if model.header.features.pool is not None or not model.explainable:
+    if model.header.features.pool is not None or not model.linear_parts():
         return None
-    n, widths = X.shape[0], model.column_widths()
+    n, (_, widths) = X.shape[0], model.table_columns()
     rows = X if n <= MOST_ROWS else X[np.linspace(0, n - 1, MOST_ROWS).astype(np.int64)]
     if model.feature_map is None and not model.unit_rows and widths.size == model.width:  # sparse rows stay sparse
         deviations = np.sqrt(column_moments(rows).variance)
         each = [np.abs(part.coef) * deviations for part in model.linear_parts()]
     else:
         try:
-            contributions = [model.contributions(rows, component) for component in range(model.components)]
+            contributions = model.contributions(rows)
         except ValueError:
             return None
         each = [of_rows.dealt_to(widths).deviations()[:-1] for of_rows in contributions]

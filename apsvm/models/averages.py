@@ -17,6 +17,7 @@ from apsvm._support.errors import ModelError, require
 from apsvm.data.features.joined import Joined
 from apsvm.data.features.linear import Linear
 from apsvm.models.header import Header, LabelKind, Member
+from apsvm.models.json import difference
 from apsvm.models.linear import LinearRanker
 
 #: Kinds of labels that rank rows with higher labels higher. Members of one average may differ in them: one trained on
@@ -52,7 +53,7 @@ def average_of(rankers: Sequence[LinearRanker], divisors: Sequence[float]) -> Li
         calibration=None,
     )
     members = tuple(
-        Member(header=ranker.header.difference(whole), intercept=ranker.intercept, divisor=divisor)
+        Member(header=difference(ranker.header, whole), intercept=ranker.intercept, divisor=divisor)
         for ranker, divisor in zip(rankers, divisors, strict=True)
     )
     parts = list(zip(rankers, divisors, strict=True))
@@ -99,7 +100,7 @@ def has_constant_of_members(ranker: LinearRanker) -> bool:
 def headers_of(header: Header) -> list[Header]:
     """Headers of an average's members, as they were trained. Raises ModelError."""
     whole = replace(header, members=())
-    return [Header.from_difference(member.header, whole) for member in header.members]
+    return [Header.from_json(member.header, whole) for member in header.members]
 
 
 def _common(header: Header) -> tuple[object, ...]:

@@ -1,7 +1,7 @@
-"""Base classes of models: arrays and a header (``models.header``), stored in one file (``_support.container``).
+"""Base classes of models: arrays and a header (``models.header``), stored in one file (``models.content``).
 
-``Model`` is the interface of all kinds. ``Ranker`` gives each row one score; ``WeightedRanker`` does so by weights of
-columns. A kind is a subclass in a file of its own and a line in ``models.reading``.
+``Model`` is the interface of all kinds, and ``Ranker`` gives each row one score. A kind is a subclass in a file of its
+own and a line in ``models.reading``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,26 +18,21 @@ from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
 from apsvm._support.container import sealed
-from apsvm._support.errors import ModelError, require
 from apsvm._support.files import write_whole
-from apsvm._support.types import JsonDict, JsonObject, Matrix
+from apsvm._support.types import JsonDict, Matrix
 from apsvm.data.features.additive import Contributions
 from apsvm.data.features.linear import Linear
 from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS
 from apsvm.data.rows import Rows
+from apsvm.models.content import OF_THE_MAP, Content
 from apsvm.models.header import Header
-from apsvm.models.json import checked
-from apsvm.models.map import OF_THE_MAP, arrays_of_map, map_in
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from apsvm._support.types import AnyArray, Arrays
+    from apsvm._support.types import AnyArray
     from apsvm.data.features.base import FeatureMap
     from apsvm.models.linear import LinearRanker
-
-#: Fields of every file's header besides those of ``models.header.Header``.
-_SHAPE = ("kind", "width", "columns")
 
 
 class ScoreError(ValueError):
@@ -67,11 +62,9 @@ class Model(ABC):
     ----------
     kind : name of the kind in the file's header
     description : the kind in words, with an article, for messages
-    fields : types of the fields in the file's header besides the width and those of ``Header``, by name
     dtype : type of the arrays in the file
     has_classes : True if it has a ranker for each of several classes: scores are (n, k)
     lists_items : True if rows are users and scores rank items: (n, width)
-    explainable : True if it has ``contributions``; some feature maps still have none
     header : options, data and results of the training
     """
 
@@ -79,11 +72,9 @@ class Model(ABC):
 
     kind: ClassVar[str]
     description: ClassVar[str]
-    fields: ClassVar[Mapping[str, Any]] = {}
     dtype: ClassVar[str] = "<f8"
     has_classes: ClassVar[bool] = False
     lists_items: ClassVar[bool] = False
-    explainable: ClassVar[bool] = False
 
     if TYPE_CHECKING:
 
@@ -111,18 +102,14 @@ class Model(ABC):
         return self.n_columns if self.feature_map is None else self.feature_map.n_in
 
     @property
-    def zero_based(self) -> bool:
-        """True if the training file counted features from 0."""
-        return self.header.features.zero_based
-
-    @property
     def unit_rows(self) -> bool:
         """True if rows are divided by their Euclidean length before scoring (``--scale l2``)."""
         return self.header.features.scale == UNIT_ROWS.name
 
     def features(self) -> list[str]:
         """Names of the features, (width,); numbers in the file if they have none, and max(7) … if they are pooled."""
-        features, first = self.header.features, 0 if self.zero_based else 1
+        features = self.header.features
+        first = 0 if features.zero_based else 1
         names, width = features.names, self.width // features.columns_of_feature
         if names is None:
             names = tuple(map(str, range(first, first + width)))
@@ -130,19 +117,14 @@ class Model(ABC):
             return list(names)
         return [f"{pool}({name})" for pool in features.pool for name in names]
 
-    def column_widths(self) -> NDArray[np.int64]:
-        """Number of features of each table column, (k,) int64; ones without a table, and for pooled bags."""
+    def table_columns(self) -> tuple[list[str], NDArray[np.int64]]:
+        """Names of the table's columns and the number of features of each, int64; the features themselves without a
+        table, and for pooled bags."""
         features = self.header.features
         if features.columns is None or features.pool is not None:
-            return np.ones(self.width, dtype=np.int64)
-        return np.array([column.width for column in features.columns.features], dtype=np.int64)
-
-    def column_names(self) -> list[str]:
-        """Names of the columns of ``column_widths``, (k,)."""
-        features = self.header.features
-        if features.columns is None or features.pool is not None:
-            return self.features()
-        return [column.name for column in features.columns.features]
+            return self.features(), np.ones(self.width, dtype=np.int64)
+        columns = features.columns.features
+        return [column.name for column in columns], np.array([column.width for column in columns], dtype=np.int64)
 
     def columns(self) -> list[str]:
         """Names of the mapped columns, (n_columns,), made from the names of their features."""
@@ -199,10 +181,6 @@ class Model(ABC):
         """Rankers of rows: the model itself, or one for each class; none for items."""
         return []
 
-    def ranker(self, label: float) -> Ranker:
-        """The ranker of the class with this label. Raises KeyError."""
-        raise KeyError(label)
-
     def with_header(self, header: Header) -> Self:
         """The model with another header."""
         return replace(self, header=header)  # type: ignore[type-var]  # every kind is a dataclass
@@ -210,12 +188,7 @@ class Model(ABC):
     @property
     def headers(self) -> Sequence[Header]:
         """Headers of the classes' rankers; the model's own header if it has no classes."""
-        return [self.header]
-
-    def with_headers(self, headers: Sequence[Header]) -> Self:
-        """The model with other ``headers``."""
-        (header,) = headers
-        return self.with_header(header)
+        return [ranker.header for ranker in self.rankers()] or [self.header]
 
     # Weights.
 
@@ -226,76 +199,69 @@ class Model(ABC):
 
     @property
     def components(self) -> int:
-        """Number of weight vectors, of which the highest score counts."""
-        return 1
+        """Number of weight vectors, of which the highest score counts; 1 if scores are not linear."""
+        return len(self.linear_parts()) or 1
 
     def leading(self, X: Matrix) -> NDArray[np.int64]:
-        """Index of the component with the highest score for each row, the first of equal ones: (n,) int64. Raises
+        """Index of the linear part with the highest score for each row, the first of equal ones: (n,) int64. Raises
         ValueError as ``score``."""
         check_shape(X, self.width)
         return np.zeros(np.shape(X)[0], dtype=np.int64)
 
-    def contributions(self, X: Matrix, component: int = 0) -> Contributions:
+    def contributions(self, X: Matrix) -> list[Contributions]:
         """Contributions of features, and of groups of features that a map combines, to the scores of rows.
 
         Parameters
         ----------
         X : ndarray or sparse matrix
             (n, width) unscaled features.
-        component : int
-            Component that is explained, from 0.
 
         Returns
         -------
-        Contributions
-            Relative to the features' training means if the map knows them, else to 0.
+        list[Contributions]
+            Those of each linear part; relative to the features' training means if the map knows them, else to 0.
 
         Raises
         ------
         ValueError
             X is not (n, width), the map makes each column from all features, or columns have no weights.
         """
-        raise ValueError(f"{self.description} has no weights of features")
+        check_shape(X, self.width)
+        feature_map, linear = self.feature_map or Linear(self.width), self.linear_parts()
+        parts = feature_map.parts()
+        if not linear:
+            raise ValueError(f"{self.description} has no weights of features")
+        if parts is None:
+            raise ValueError(f"the feature map {feature_map.name} makes each column from all features at once")
+        matrix = X if sp.issparse(X) else np.asarray(X)
+        return [
+            Contributions(matrix, feature_map, parts, part.coef, float(part.intercept), unit_rows=self.unit_rows)
+            for part in linear
+        ]
 
-    @abstractmethod
     def summary(self) -> JsonDict:
-        """Numbers for ``apsvm info``: ``summary_of`` the weights, constants, and sizes."""
+        """Numbers for ``apsvm info``: sizes, constants, and ``summary_of`` the weights."""
+        return {**self._fields(), "weights": summary_of(*self._arrays().values())}
 
     # The file of a model.
 
     def to_bytes(self) -> bytes:
         """Content of the model's file; equal models give equal bytes."""
-        shape = {"kind": self.kind, "width": self.width, **self._fields()}
+        fields = {"kind": self.kind, "width": self.width, **self._fields()}
+        arrays = {name: array.astype(self.dtype, copy=False) for name, array in self._arrays().items()}
         if self.feature_map is not None:
-            shape["columns"] = self.n_columns
-        numbers = {name: array.astype(self.dtype, copy=False) for name, array in self._arrays().items()}
-        return sealed({**self.header.to_json(), **shape}, {**numbers, **arrays_of_map(self.feature_map)})
+            fields["columns"] = self.n_columns
+            for name, array in self.feature_map.arrays().items():
+                arrays[OF_THE_MAP + name] = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        return sealed({**self.header.to_json(), **fields}, arrays)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file; ``-`` is standard output. Raises OSError and leaves no partial file."""
         write_whole(path, self.to_bytes())
 
-    @classmethod
-    def from_parts(cls, content: JsonObject, arrays: Arrays) -> Self:
-        """Model from the header and the arrays of a file. Raises ModelError."""
-        fields = cls._fields_in(content)
-        header = Header.from_json(without_shape(content, fields))
-        kinds = {"width": int, **fields}
-        shape: JsonDict = {name: checked(kind, content.get(name), name) for name, kind in kinds.items()}
-        feature_map = map_in(content, shape["width"], header, arrays)
-        parts = Parts(cls.dtype, shape["width"] if feature_map is None else feature_map.n_out, arrays)
-        model = cls._read(shape, parts, header, feature_map)
-        parts.require_none_left()
-        return model
-
-    @classmethod
-    def _fields_in(cls, content: JsonObject) -> Mapping[str, Any]:
-        """Types of the ``fields`` in a file with this header."""
-        return cls.fields
-
     @abstractmethod
     def _fields(self) -> JsonDict:
-        """Values of ``fields``."""
+        """Sizes and other fields of the kind in the file's header, besides the width."""
 
     @abstractmethod
     def _arrays(self) -> dict[str, AnyArray]:
@@ -303,33 +269,8 @@ class Model(ABC):
 
     @classmethod
     @abstractmethod
-    def _read(cls, shape: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> Self:
-        """Model from the values of ``fields`` and the arrays ``parts``. Raises ModelError."""
-
-
-class Parts:
-    """Arrays of a file without those of its feature map; ``columns`` is the number of mapped columns."""
-
-    def __init__(self, dtype: str, columns: int, arrays: Arrays) -> None:
-        self.columns, self._dtype = columns, np.dtype(dtype)
-        self._left = {name: array for name, array in arrays.items() if not name.startswith(OF_THE_MAP)}
-
-    def take(self, name: str, *shape: int) -> AnyArray:
-        """The array of this name and shape, in the machine's byte order. Raises ModelError if it is missing, has
-        another shape or type, or is not finite."""
-        array = self._left.pop(name, None)
-        if array is None:
-            raise ModelError(f"expected the members {name}.npy …, found {', '.join(self._left) or 'none'}")
-        native = self._dtype.newbyteorder("=")
-        fits = array.dtype == self._dtype and array.shape == shape
-        require(fits, f"{name} of {native} and shape {shape}, found {array.dtype} of {array.shape}")
-        if not np.isfinite(array).all():
-            raise ModelError(f"a number in {name} is not finite")
-        return np.ascontiguousarray(array, dtype=native)
-
-    def require_none_left(self) -> None:
-        """Raises ModelError for arrays that were not taken."""
-        require(not self._left, f"the model's members only, found {', '.join(self._left)} too")
+    def of_content(cls, content: Content) -> Self:
+        """Model from a file with these ``_fields`` and ``_arrays``. Raises ModelError."""
 
 
 class Ranker(Model):
@@ -339,53 +280,6 @@ class Ranker(Model):
 
     def rankers(self) -> Sequence[Ranker]:
         return [self]
-
-
-class WeightedRanker(Ranker):
-    """score(x) = max over h of coef_h·φ(x) + intercepts_h, for one weight vector or several.
-
-    Attributes
-    ----------
-    coef : ndarray
-        (columns,) float64, or (H, columns).
-    intercepts : ndarray
-        (H,) float64.
-    kind_of_set, description_of_set : ClassVar[str]
-        ``kind`` and ``description`` of a set of such rankers.
-    """
-
-    __slots__ = ()
-
-    kind_of_set: ClassVar[str]
-    description_of_set: ClassVar[str]
-    explainable: ClassVar[bool] = True
-
-    if TYPE_CHECKING:
-
-        @property
-        def coef(self) -> NDArray[np.float64]: ...
-
-        @property
-        def intercepts(self) -> NDArray[np.float64]: ...
-
-    @property
-    def n_columns(self) -> int:
-        return int(self.coef.shape[-1])
-
-    def contributions(self, X: Matrix, component: int = 0) -> Contributions:
-        check_shape(X, self.width)
-        feature_map = Linear(self.width) if self.feature_map is None else self.feature_map
-        parts = feature_map.parts()
-        if parts is None:
-            raise ValueError(f"the feature map {feature_map.name} makes each column from all features at once")
-        matrix = X if sp.issparse(X) else np.asarray(X)
-        linear = self.linear_parts()[component]
-        return Contributions(matrix, feature_map, parts, linear.coef, float(linear.intercept), unit_rows=self.unit_rows)
-
-
-def without_shape(content: JsonObject, fields: Iterable[str]) -> JsonDict:
-    """A file's header without the fields of its shape and the ``fields`` of its kind."""
-    return {key: value for key, value in content.items() if key not in (*_SHAPE, *fields)}
 
 
 def check_shape(X: Matrix, width: int) -> None:

@@ -6,10 +6,10 @@ by name and converted alike.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
 
 from apsvm._support.errors import require
 
@@ -93,13 +93,17 @@ class Column:
     categories: tuple[str, ...] = ()
     other: bool = False
     missing: bool = False
-    style: str = ""
-    order: str = ""
+    style: Annotated[str, ("", *NUMBER_STYLES)] = ""
+    order: Annotated[str, ("", *ORDERS)] = ""
     newest: float = 0.0
     parts: tuple[DatePart, ...] = ()
     rare: tuple[str, ...] = field(default=(), compare=False)
     zoned: bool = False
     why: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        is_date = self.kind is ColumnKind.DATE
+        require(is_date == bool(self.order) == bool(self.parts), "an order and parts of columns of dates only")
 
     @property
     def width(self) -> int:
@@ -141,7 +145,7 @@ class Columns:
     cost: str | None = None
     id: str | None = None
     label_words: tuple[str, ...] = ()
-    missing: str = "median"
+    missing: Annotated[str, MISSING_RULES] = "median"
     left_out: tuple[str, ...] = field(default=(), compare=False)
     why_left_out: Mapping[str, str] = field(default_factory=dict, compare=False)
 
@@ -164,41 +168,22 @@ class Columns:
         others = (self.label, self.qid, self.bag, self.cost, self.id)
         return (*(column.name for column in self.features), *(name for name in others if name is not None))
 
-    def label_value(self, label: float | str) -> float:
-        """The number of a label, which may be a word. Raises ValueError for an unknown word."""
-        if not self.label_words or not isinstance(label, str):
-            return label_number(label)
-        if label not in self.label_words:
-            raise ValueError(f"no row has the label {label!r}: the labels are {', '.join(self.label_words)}")
-        return float(self.label_words.index(label))
-
-    def check(self) -> None:
-        """Raises ModelError for columns that no training produces."""
-        rules = f"one of {', '.join(MISSING_RULES)} in 'features.columns.missing'"
-        require(self.missing in MISSING_RULES, f"{rules}, found {self.missing!r}")
-        for column in self.features:
-            is_date, is_number = column.kind is ColumnKind.DATE, column.kind is ColumnKind.NUMBER
-            is_whole = is_date == bool(column.parts) and column.order in ("", *ORDERS)
-            require(is_whole, "an order of year, month and day, and parts, for columns of dates only")
-            styles = ("", *NUMBER_STYLES) if is_number else ("",)
-            require(column.style in styles, "point, comma or nothing as style, for columns of numbers only")
-            is_dated = not is_date or (column.order != "" and math.isfinite(column.newest))
-            require(is_dated, "an order and a newest date for a column of dates")
-
     @classmethod
     def of_names(cls, names: tuple[str, ...]) -> Columns:
         """Columns of features of which only the names are known: numbers without missing values."""
         return cls(features=tuple(Column(name=name) for name in names), missing="refuse")
 
 
-def label_number(label: float | str) -> float:
-    """The number of a label that is no word, or that of true and false. Raises ValueError."""
+def label_number(label: float | str, words: Sequence[str] = ()) -> float:
+    """The number of a label: for a word its index among ``words`` or, without words, 1 for true and 0 for false. Raises
+    ValueError for any other word."""
     if not isinstance(label, str):
         return float(label)
-    truth = {"true": 1.0, "false": 0.0}.get(label.lower())
-    if truth is None:
-        raise ValueError(f"no row has the label {label!r}: the labels are numbers")
-    return truth
+    numbers = {word: float(at) for at, word in enumerate(words)} or {"true": 1.0, "false": 0.0}
+    word = label if words else label.lower()
+    if word not in numbers:
+        raise ValueError(f"no row has the label {label!r}: the labels are {', '.join(words) or 'numbers'}")
+    return numbers[word]
 
 
 @dataclass(frozen=True, slots=True)

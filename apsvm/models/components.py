@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.errors import require
-from apsvm._support.types import JsonDict, JsonObject, Matrix
-from apsvm.models.base import Parts, WeightedRanker
+from apsvm._support.types import JsonDict, Matrix
+from apsvm.models.base import Ranker
+from apsvm.models.content import Content
 from apsvm.models.header import Header
 from apsvm.models.linear import LinearRanker
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ComponentRanker(WeightedRanker):
+class ComponentRanker(Ranker):
     """score(x) = max over h of coef_h·φ(x) + intercepts_h, or of coef_h·φ(x)/‖φ(x)‖ + intercepts_h if ``unit_rows``;
     the higher, the better.
 
@@ -39,9 +39,6 @@ class ComponentRanker(WeightedRanker):
 
     kind: ClassVar[str] = "components"
     description: ClassVar[str] = "a ranker of several components (--components)"
-    kind_of_set: ClassVar[str] = "components-one-vs-rest"
-    description_of_set: ClassVar[str] = "a set of rankers of several components (--one-vs-rest --components)"
-    fields: ClassVar[Mapping[str, Any]] = {"components": int}
 
     coef: NDArray[np.float64]
     intercepts: NDArray[np.float64]
@@ -49,9 +46,8 @@ class ComponentRanker(WeightedRanker):
     feature_map: FeatureMap | None = None
 
     @property
-    def components(self) -> int:
-        """Number of components, H."""
-        return int(self.intercepts.size)
+    def n_columns(self) -> int:
+        return int(self.coef.shape[1])
 
     def _of_each(self, X: Matrix, threads: int) -> NDArray[np.float64]:
         """Scores of all components, (n, H) float64, in one pass."""
@@ -73,19 +69,14 @@ class ComponentRanker(WeightedRanker):
         return {"components": [part.summary() for part in self.linear_parts()]}
 
     def _fields(self) -> JsonDict:
-        return {"components": self.components}
+        return {"components": self.intercepts.size}
 
     def _arrays(self) -> dict[str, AnyArray]:
         return {"coef": self.coef, "intercepts": self.intercepts}
 
     @classmethod
-    def _read(cls, shape: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> ComponentRanker:
-        H = components_in(shape)
-        return cls(parts.take("coef", H, parts.columns), parts.take("intercepts", H), header, feature_map)
-
-
-def components_in(shape: JsonObject) -> int:
-    """H, from a file. Raises ModelError."""
-    H: int = shape["components"]
-    require(H >= 2, f"at least 2 in 'components', found {H}")
-    return H
+    def of_content(cls, content: Content) -> ComponentRanker:
+        H = content.field("components", int)
+        require(H >= 2, f"at least 2 in 'components', found {H}")
+        coef, intercepts = content.array("coef", H, content.columns), content.array("intercepts", H)
+        return cls(coef, intercepts, content.header, content.feature_map)

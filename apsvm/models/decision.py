@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from apsvm._support.errors import require
 
@@ -25,9 +25,10 @@ class Threshold:
 
     Attributes
     ----------
-    value : a score, including the model's constant rule : "f1", "fpr=0.01" … (``apsvm.metrics.thresholds``); "loss":
-    the loss reads the sign of scores; "class weights":
-        the rows on the wrong side have the least weight; "probability": rows above have a probability above one half
+    value : a score, including the model's constant
+    rule : "f1", "fpr=0.01" … (``apsvm.metrics.thresholds``); "loss": the loss reads the sign of scores; "class
+        weights": the rows on the wrong side have the least weight; "probability": rows above have a probability above
+        one half
     held_out : the rows on which it was chosen, in words ("5 folds of rows"); None: the training rows
     precision, recall, false_positive_rate : on the rows on which it was chosen, if known
     called : share of those rows that is called positive
@@ -61,7 +62,7 @@ class Calibration:
     rows, positives : number of these rows, and of positives among them
     """
 
-    method: str
+    method: Annotated[str, CALIBRATIONS]
     slope: float | None = None
     offset: float | None = None
     lower: float = 0.0
@@ -71,6 +72,15 @@ class Calibration:
     held_out: str = ""
     rows: int = 0
     positives: int = 0
+
+    def __post_init__(self) -> None:
+        require(_ascend(0.0, self.lower, self.upper, 1.0), "0 ≤ 'calibration.lower' ≤ 'calibration.upper' ≤ 1")
+        if self.method == "platt":
+            require(None not in (self.slope, self.offset), "a 'calibration.slope' and a 'calibration.offset'")
+        else:
+            is_paired = 0 < len(self.scores) == len(self.probabilities) and _ascend(*self.scores)
+            require(is_paired, "non-decreasing 'calibration.scores', at least one, and a probability for each")
+            require(_ascend(0.0, *self.probabilities, 1.0), "non-decreasing 'calibration.probabilities' in [0, 1]")
 
     def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Probabilities (n,) float64 in [0, 1] for scores (n,) float64."""
@@ -85,19 +95,6 @@ class Calibration:
         result: NDArray[np.float64] = np.clip(expit(self.slope * scores + self.offset), self.lower, self.upper)
         return result
 
-    def check(self) -> None:
-        """Raises ModelError for a calibration that no training produces."""
-        scores, values, method = self.scores, self.probabilities, self.method
-        require(method in CALIBRATIONS, f"one of {', '.join(CALIBRATIONS)} in 'calibration.method', found {method!r}")
-        is_known = method != "platt" or None not in (self.slope, self.offset)
-        require(is_known, "'calibration.slope' and 'calibration.offset' of Platt's method")
-        is_paired = method != "isotonic" or 0 < len(scores) == len(values)
-        require(is_paired, "as many 'calibration.scores' as 'calibration.probabilities', at least one")
-        limits = (0.0, self.lower, self.upper, 1.0)
-        require(_ascends(limits), "non-decreasing 'calibration.lower' and 'calibration.upper' in [0, 1]")
-        ascend = _ascends(scores) and _ascends((0.0, *values, 1.0))
-        require(ascend, "non-decreasing 'calibration.scores', and 'calibration.probabilities' in [0, 1]")
 
-
-def _ascends(values: tuple[float, ...]) -> bool:
+def _ascend(*values: float) -> bool:
     return all(before <= after for before, after in pairwise(values))

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 from apsvm._support.errors import ModelError, require
-from apsvm.models import json as header_json
 from apsvm.models.columns import Columns, label_number
 from apsvm.models.decision import Calibration as Calibration
 from apsvm.models.decision import Threshold as Threshold
 from apsvm.models.json import Json as Json
+from apsvm.models.json import decoded, fields_of
 
 #: Version of the layout of ``Header.to_json``.
 SCHEMA = 1
@@ -54,10 +54,12 @@ class Labels:
 
     Attributes
     ----------
-    kind : see ``LabelKind`` positive : the positive label, if there is a single one negative : the other labels of the
-    training rows, at most a hundred relevant_from : the lowest relevant label, if the user named one relevant_above :
-    rows with higher labels are relevant: for ``ORDER`` the lowest training label, for ``THRESHOLD`` the
-        default if no lowest relevant label was named
+    kind : see ``LabelKind``
+    positive : the positive label, if there is a single one
+    negative : the other labels of the training rows, at most a hundred
+    relevant_from : the lowest relevant label, if the user named one
+    relevant_above : rows with higher labels are relevant: for ``ORDER`` the lowest training label, for ``THRESHOLD``
+        the default if no lowest relevant label was named
     cuts : for ``ORDER``, the ascending values that divide real targets into classes; class 1 is below the first
     several : True if a row may have several labels, or none
     names : names of the negative and the positive class, if they are not numbers
@@ -79,10 +81,10 @@ class Features:
 
     Attributes
     ----------
-    zero_based : True if the training file counted features from 0 map : name of the feature map, which comes before the
-    scaling; its arrays are in the model scale : scaling of the mapped columns, one of ``SCALES``. The weights include
-    "maxabs" and "standard"; with "l2" rows
-        are divided by their Euclidean length before scoring
+    zero_based : True if the training file counted features from 0
+    map : name of the feature map, which comes before the scaling; its arrays are in the model
+    scale : scaling of the mapped columns. The weights include "maxabs" and "standard"; with "l2" rows are divided by
+        their Euclidean length before scoring
     bias : value of the constant feature in training; None without
     names : names of the columns, if they had names
     pool : functions of ``POOLS`` that first pool the rows of a bag, each giving a column for every feature of the file;
@@ -92,28 +94,21 @@ class Features:
 
     zero_based: bool = False
     map: str = "linear"
-    scale: str = "none"
+    scale: Annotated[str, SCALES] = "none"
     bias: float | None = None
     names: tuple[str, ...] | None = None
-    pool: tuple[str, ...] | None = None
+    pool: tuple[Annotated[str, POOLS], ...] | None = None
     columns: Columns | None = None
+
+    def __post_init__(self) -> None:
+        require(self.pool is None or 0 < len(self.pool) == len(set(self.pool)), "distinct names in 'features.pool'")
+        is_named = self.columns is None or self.names == self.columns.feature_names()
+        require(is_named, "the names of the columns' features in 'features.names'")
 
     @property
     def columns_of_feature(self) -> int:
         """Number of columns for each feature of the file, before they are mapped."""
         return 1 if self.pool is None else len(self.pool)
-
-    def check(self) -> None:
-        """Raises ModelError for values that no training produces."""
-        scale, pool, columns = self.scale, self.pool, self.columns
-        require(scale in SCALES, f"one of {', '.join(SCALES)} in 'features.scale', found {scale!r}")
-        if pool is not None:
-            is_whole = bool(pool) and set(pool) <= set(POOLS) and len(set(pool)) == len(pool)
-            require(is_whole, f"some of {', '.join(POOLS)} in 'features.pool', found {list(pool)!r}")
-        if columns is not None:
-            columns.check()
-            names = columns.feature_names()
-            require(self.names == names, "the names of the columns' features in 'features.names'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,50 +299,40 @@ class Header(TrainingResult):
     estimator: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.features.check()
-        if self.calibration is not None:
-            self.calibration.check()
+    @property
+    def label_words(self) -> tuple[str, ...]:
+        """Labels that are words in the training table: word k is the label k."""
+        return () if self.features.columns is None else self.features.columns.label_words
 
     def shown_label(self, label: float) -> str:
         """A label as in the training file: a word of a table, or a number."""
-        words = () if self.features.columns is None else self.features.columns.label_words
-        is_word = label.is_integer() and 0 <= label < len(words)
-        return words[int(label)] if is_word else repr(float(label)).removesuffix(".0")
+        is_word = label.is_integer() and 0 <= label < len(self.label_words)
+        return self.label_words[int(label)] if is_word else repr(float(label)).removesuffix(".0")
 
     def label_number(self, label: float | str) -> float | None:
         """Number of a label as a user writes it; None if the training rows had no such label."""
         try:
-            columns = self.features.columns
-            return label_number(label) if columns is None else columns.label_value(label)
+            return label_number(label, self.label_words)
         except ValueError:
             return None
 
     def to_json(self) -> dict[str, Json]:
         """JSON values with the schema; ``from_json`` gives an equal header."""
-        return {"schema": SCHEMA, **header_json.fields_of(self)}
+        return {"schema": SCHEMA, **fields_of(self)}
 
     @classmethod
-    def from_json(cls, value: object) -> Header:
-        """Header from the output of ``to_json``. Raises ModelError."""
+    def from_json(cls, value: object, whole: Header | None = None) -> Header:
+        """Header from the output of ``to_json``, or of ``json.difference`` from the header ``whole``. Raises
+        ModelError."""
         if not isinstance(value, Mapping):
-            raise ModelError("it is not a JSON object")
-        schema = value.get("schema")
-        content = {key: item for key, item in value.items() if key != "schema"}
-        if isinstance(content.get("data"), Mapping):  # a field of older files
-            content["data"] = {key: item for key, item in content["data"].items() if key != "spread"}
+            raise ModelError("its header is not a JSON object")
+        content = dict(value)
+        schema = content.pop("schema", None) if whole is None else SCHEMA
         if type(schema) is not int or schema != SCHEMA:
             raise ModelError(f"expected schema {SCHEMA}, found {schema!r}: it was written by another version of apsvm")
-        return header_json.decoded(cls, content)
-
-    def difference(self, whole: Header) -> dict[str, Json]:
-        """Fields that differ from those of ``whole``, as JSON values; ``from_difference`` gives an equal header."""
-        return header_json.difference(self, whole)
-
-    @classmethod
-    def from_difference(cls, value: Mapping[str, object], whole: Header) -> Header:
-        """Header from the output of ``difference``. Raises ModelError."""
-        return header_json.decoded(cls, header_json.completed(value, whole))
+        if isinstance(content.get("data"), Mapping):  # a field of older files
+            content["data"] = {key: item for key, item in content["data"].items() if key != "spread"}
+        return decoded(cls, content, whole=whole)
 
 
 def parse_pool(text: str) -> tuple[str, ...]:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
-from apsvm._support.errors import ModelError
-from apsvm._support.types import JsonDict, JsonObject, Matrix
-from apsvm.models.base import Model, Parts, ScoreError, check_shape, checked_scores, summary_of
+from apsvm._support.errors import require
+from apsvm._support.types import JsonDict, Matrix
+from apsvm.models.base import Model, ScoreError, check_shape, checked_scores
+from apsvm.models.content import Content
 from apsvm.models.header import Header
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
-    from apsvm.data.features.base import FeatureMap
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +73,6 @@ class ItemRanker(Model):
 
     kind: ClassVar[str] = "item-factors"
     description: ClassVar[str] = "a ranker of items for users (--rows-as-users)"
-    fields: ClassVar[Mapping[str, Any]] = {"factors": int}
     dtype: ClassVar[str] = "<f4"
     lists_items: ClassVar[bool] = True
 
@@ -111,9 +109,6 @@ class ItemRanker(Model):
                 best.append((order, scores[order]))
         return best
 
-    def summary(self) -> JsonDict:
-        return {"factors": self.factors.input.shape[1], "weights": summary_of(*self._arrays().values())}
-
     def _fields(self) -> JsonDict:
         return {"factors": self.factors.input.shape[1]}
 
@@ -121,9 +116,8 @@ class ItemRanker(Model):
         return {"input": self.factors.input, "output": self.factors.output, "bias": self.factors.bias}
 
     @classmethod
-    def _read(cls, shape: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> ItemRanker:
-        if feature_map is not None:
-            raise ModelError(f"a ranker of items has no feature map, found {feature_map.name!r}")
-        items, factors = parts.columns, shape["factors"]
-        of_user, of_item = parts.take("input", items, factors), parts.take("output", items, factors)
-        return cls(ItemFactors(of_user, of_item, parts.take("bias", items)), header)
+    def of_content(cls, content: Content) -> ItemRanker:
+        require(content.feature_map is None, f"no feature map for {cls.description}")
+        items, factors = content.columns, content.field("factors", int)
+        of_user, of_item = content.array("input", items, factors), content.array("output", items, factors)
+        return cls(ItemFactors(of_user, of_item, content.array("bias", items)), content.header)

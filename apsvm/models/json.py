@@ -13,7 +13,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeGuard, TypeVar
 
 from apsvm._support.errors import ModelError
 from apsvm._support.shown import shortened
@@ -27,66 +27,34 @@ T = TypeVar("T", bound="DataclassInstance")
 
 
 def fields_of(one: DataclassInstance) -> dict[str, Json]:
-    """Fields of a dataclass by name, as JSON values."""
-    return {name: _encoded(getattr(one, name)) for name in _annotations(type(one))}
+    """Fields of a dataclass by name, as JSON values. Raises TypeError for a value that is none."""
+    result: dict[str, Json] = json.loads(json.dumps(dataclasses.asdict(one), allow_nan=False))
+    return result
 
 
 def difference(one: DataclassInstance, other: DataclassInstance) -> dict[str, Json]:
     """Fields of ``one`` that differ from those of ``other``, recursively in dataclasses; mappings are compared
     whole."""
+    mine, theirs = fields_of(one), fields_of(other)
     different: dict[str, Json] = {}
-    for name in _annotations(type(one)):
-        mine, theirs = getattr(one, name), getattr(other, name)
-        if not _same(_encoded(mine), _encoded(theirs)):
-            both = _is_dataclass(mine) and _is_dataclass(theirs)
-            different[name] = difference(mine, theirs) if both else _encoded(mine)
+    for name, value in mine.items():
+        if json.dumps(value, sort_keys=True) != json.dumps(theirs[name], sort_keys=True):  # 1 is not 1.0 or true
+            parts = getattr(one, name), getattr(other, name)
+            different[name] = difference(*parts) if all(map(dataclasses.is_dataclass, parts)) else value
     return different
-
-
-def completed(value: Mapping[str, object], whole: DataclassInstance) -> dict[str, object]:
-    """``value`` with its missing fields from the dataclass ``whole``."""
-    result = dict(value)
-    for name in _annotations(type(whole)):
-        theirs, mine = getattr(whole, name), value.get(name)
-        if name not in value:
-            result[name] = _encoded(theirs)
-        elif _is_dataclass(theirs) and isinstance(mine, Mapping):
-            result[name] = completed(mine, theirs)
-    return result
-
-
-def _same(a: Json, b: Json) -> bool:
-    """True if two JSON values have the same text; 1, 1.0 and true do not, though equal in Python."""
-    return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
-
-
-def _is_dataclass(value: object) -> TypeGuard[DataclassInstance]:
-    return dataclasses.is_dataclass(value) and not isinstance(value, type)
-
-
-def _encoded(value: object) -> Json:
-    if _is_dataclass(value):
-        return fields_of(value)
-    if isinstance(value, Mapping):
-        return {str(key): _encoded(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_encoded(item) for item in value]
-    if isinstance(value, str):
-        return str(value)  # also of members of enumerations
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    raise TypeError(f"expected a JSON value in a header, found {_short(value)}")
 
 
 @functools.cache
 def _annotations(kind: type[DataclassInstance]) -> dict[str, object]:
     """Annotations of a dataclass's fields, by name."""
-    hints = typing.get_type_hints(kind, localns={"Json": object})  # a recursive alias, which is not checked
+    # Json is a recursive alias, which is not checked.
+    hints = typing.get_type_hints(kind, localns={"Json": object}, include_extras=True)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
-def decoded(kind: type[T], value: object, where: str = "") -> T:
-    """Dataclass ``kind`` from ``value``, a JSON object at the path ``where``. Raises ModelError."""
+def decoded(kind: type[T], value: object, where: str = "", whole: T | None = None) -> T:
+    """Dataclass ``kind`` from ``value``, a JSON object at the path ``where``; fields that it lacks are those of
+    ``whole``, or have their defaults. Raises ModelError."""
     if not isinstance(value, Mapping):
         raise _misfit("an object", where, value)
     annotations, prefix = _annotations(kind), f"{where}." if where else ""
@@ -94,17 +62,21 @@ def decoded(kind: type[T], value: object, where: str = "") -> T:
         if key not in annotations:
             raise ModelError(f"{prefix + str(key)!r} is not known to this version of apsvm")
     for field in dataclasses.fields(kind):
-        if field.default is field.default_factory is dataclasses.MISSING and field.name not in value:
+        is_required = whole is None and field.default is field.default_factory is dataclasses.MISSING
+        if is_required and field.name not in value:
             raise ModelError(f"it lacks {prefix + field.name!r}")
-    return kind(**{key: checked(annotations[key], item, prefix + key) for key, item in value.items()})
+    found = {
+        key: checked(annotations[key], item, prefix + key, getattr(whole, key, None)) for key, item in value.items()
+    }
+    return kind(**found) if whole is None else dataclasses.replace(whole, **found)
 
 
-def checked(kind: typing.Any, value: object, where: str) -> object:
-    """``value``, at the path ``where``, as the type of the annotation ``kind``. Raises ModelError."""
+def checked(kind: typing.Any, value: object, where: str, whole: typing.Any = None) -> object:
+    """``value``, at the path ``where``, as the type of the annotation ``kind``; see ``decoded``. Raises ModelError."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
         (inner,) = [argument for argument in arguments if argument is not types.NoneType]
-        return None if value is None else checked(inner, value, where)
+        return None if value is None else checked(inner, value, where, whole)
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise _misfit("a list", where, value)
@@ -115,17 +87,24 @@ def checked(kind: typing.Any, value: object, where: str) -> object:
         plain = arguments[1] in _PLAIN
         return {key: checked(arguments[1], item, f"{where}.{key}") if plain else item for key, item in value.items()}
     if dataclasses.is_dataclass(kind):
-        return decoded(typing.cast("type[DataclassInstance]", kind), value, where)
-    if issubclass(kind, StrEnum):
-        if not isinstance(value, str) or value not in list(kind):
-            raise _misfit(f"one of {', '.join(kind)}", where, value)
-    elif not _PLAIN[kind][1](value):
-        raise _misfit(_PLAIN[kind][0], where, value)
+        return decoded(typing.cast("type[DataclassInstance]", kind), value, where, whole)
+    if origin is Annotated or issubclass(kind, StrEnum):
+        choices = list(kind) if origin is None else arguments[1]
+        if not isinstance(value, str) or value not in choices:
+            raise _misfit(f"one of {', '.join(choices)}", where, value)
+        return kind(value) if origin is None else value
+    name, admits = _PLAIN[kind]
+    if not admits(value):
+        raise _misfit(name, where, value)
     return kind(value)
 
 
 def _misfit(expected: str, where: str, value: object) -> ModelError:
-    return ModelError(f"expected {expected} in {where!r}, found {_short(value)}")
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of thousands of digits
+        text = "a huge integer"
+    return ModelError(f"expected {expected} in {where!r}, found {shortened(text)}")
 
 
 def is_finite_number(value: object) -> TypeGuard[int | float]:
@@ -145,11 +124,3 @@ _PLAIN: Mapping[type, tuple[str, Callable[[object], bool]]] = {
     bool: ("true or false", lambda value: isinstance(value, bool)),
     str: ("text", lambda value: isinstance(value, str)),
 }
-
-
-def _short(value: object) -> str:
-    try:
-        text = repr(value)
-    except ValueError:  # an integer of thousands of digits
-        text = "a huge integer"
-    return shortened(text)

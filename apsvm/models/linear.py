@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.types import JsonDict, JsonObject, Matrix
-from apsvm.models.base import Parts, WeightedRanker, summary_of
+from apsvm._support.types import JsonDict, Matrix
+from apsvm.models.base import Ranker
+from apsvm.models.content import Content
 from apsvm.models.header import Header
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class LinearRanker(WeightedRanker):
+class LinearRanker(Ranker):
     """score(x) = coef·φ(x) + intercept, or coef·φ(x)/‖φ(x)‖ + intercept if ``unit_rows``; the higher, the better.
 
     Attributes
@@ -37,14 +37,15 @@ class LinearRanker(WeightedRanker):
 
     kind: ClassVar[str] = "linear"
     description: ClassVar[str] = "a linear ranker"
-    kind_of_set: ClassVar[str] = "one-vs-rest"
-    description_of_set: ClassVar[str] = "a set of rankers, one a class (--one-vs-rest)"
-    fields: ClassVar[Mapping[str, Any]] = {"intercept": float}
 
     coef: NDArray[np.float64]
     intercept: float
     header: Header
     feature_map: FeatureMap | None = None
+
+    @property
+    def n_columns(self) -> int:
+        return self.coef.size
 
     @property
     def intercepts(self) -> NDArray[np.float64]:
@@ -57,9 +58,6 @@ class LinearRanker(WeightedRanker):
     def linear_parts(self) -> list[LinearRanker]:
         return [self]
 
-    def summary(self) -> JsonDict:
-        return {"intercept": self.intercept, "weights": summary_of(self.coef)}
-
     def _fields(self) -> JsonDict:
         return {"intercept": self.intercept}
 
@@ -67,5 +65,6 @@ class LinearRanker(WeightedRanker):
         return {"coef": self.coef}
 
     @classmethod
-    def _read(cls, shape: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> LinearRanker:
-        return cls(parts.take("coef", parts.columns), shape["intercept"], header, feature_map)
+    def of_content(cls, content: Content) -> LinearRanker:
+        coef, intercept = content.array("coef", content.columns), content.field("intercept", float)
+        return cls(coef, intercept, content.header, content.feature_map)

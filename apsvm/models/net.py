@@ -7,19 +7,19 @@ Prediction needs NumPy only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.errors import ModelError
-from apsvm._support.types import JsonDict, JsonObject, Matrix
+from apsvm._support.errors import require
+from apsvm._support.types import JsonDict, Matrix
 from apsvm.data.features.scaling import Scaling
 from apsvm.data.rows import Rows
-from apsvm.models.base import Parts, Ranker, summary_of
+from apsvm.models.base import Ranker, summary_of
+from apsvm.models.content import Content
 from apsvm.models.header import Header
 
 if TYPE_CHECKING:
@@ -101,7 +101,6 @@ class NetRanker(Ranker):
 
     kind: ClassVar[str] = "net"
     description: ClassVar[str] = "a network of dense layers"
-    fields: ClassVar[Mapping[str, Any]] = {"units": tuple[int, ...]}
 
     net: Net
     header: Header
@@ -129,10 +128,9 @@ class NetRanker(Ranker):
         }
 
     @classmethod
-    def _read(cls, shape: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> NetRanker:
-        units = shape["units"]
-        if min(units, default=0) < 1 or units[-1] != 1:
-            raise ModelError(f"its header's 'units' is {units!r}, expected positive numbers, the last of them 1")
-        sides = enumerate(pairwise([parts.columns, *units]), start=1)
-        layers = [Layer(parts.take(f"weights{at}", n, m), parts.take(f"bias{at}", n)) for at, (m, n) in sides]
-        return cls(Net(tuple(layers)), header, feature_map)
+    def of_content(cls, content: Content) -> NetRanker:
+        units = content.field("units", tuple[int, ...])
+        require(min(units, default=0) > 0 and units[-1] == 1, f"'units' above 0, the last of them 1, found {units}")
+        sides = enumerate(pairwise([content.columns, *units]), start=1)
+        layers = [Layer(content.array(f"weights{at}", n, m), content.array(f"bias{at}", n)) for at, (m, n) in sides]
+        return cls(Net(tuple(layers)), content.header, content.feature_map)

@@ -9,20 +9,21 @@ import os
 from contextlib import nullcontext
 
 from apsvm._support.container import MAGIC, unsealed
-from apsvm._support.errors import ModelError
+from apsvm._support.errors import ModelError, require
 from apsvm._support.files import standard_input
 from apsvm.models.averages import members_of
 from apsvm.models.base import Model
 from apsvm.models.components import ComponentRanker
+from apsvm.models.content import content_of
 from apsvm.models.items import ItemRanker
 from apsvm.models.linear import LinearRanker
 from apsvm.models.net import NetRanker
-from apsvm.models.sets import RANKERS_OF_SETS, RankerSet
+from apsvm.models.sets import KINDS_OF_SETS, RankerSet
 
 #: Kinds of models, by their names in files.
 KINDS: dict[str, type[Model]] = {
     **{kind.kind: kind for kind in (LinearRanker, ItemRanker, ComponentRanker, NetRanker)},
-    **dict.fromkeys(RANKERS_OF_SETS, RankerSet),
+    **{name: RankerSet for name, _ in KINDS_OF_SETS.values()},
 }
 
 
@@ -76,20 +77,18 @@ def _shown(path: str | os.PathLike[str]) -> str:
 
 
 def _parse(content: bytes) -> Model:
-    header, arrays = unsealed(content)
-    model = _kind_of(header).from_parts(header, arrays)
+    fields, arrays = unsealed(content)
+    require(isinstance(fields, dict), "a JSON object as its header")
+    name = fields.get("kind", LinearRanker.kind)
+    kind = KINDS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise ModelError(f"kind {name!r} is not known to this version of apsvm (it knows {', '.join(KINDS)})")
+    parts = content_of(fields, arrays, kind.dtype)
+    model = kind.of_content(parts)
+    parts.require_all_taken()
+    require(model.kind == name, f"{model.kind!r} in 'kind', found {name!r}")
     if model.header.members:
         if not isinstance(model, LinearRanker):
             raise ModelError(f"its header has 'members', and {model.description} cannot be an average")
         members_of(model)
     return model
-
-
-def _kind_of(content: object) -> type[Model]:
-    """Class of the model that a header names. Raises ModelError."""
-    if not isinstance(content, dict):
-        raise ModelError("its header is not a JSON object")
-    kind = content.get("kind", LinearRanker.kind)
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ModelError(f"kind {kind!r} is not known to this version of apsvm (it knows {', '.join(KINDS)})")
-    return KINDS[kind]

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.errors import ModelError
-from apsvm._support.types import JsonDict, JsonObject, Matrix
-from apsvm.models.base import Model, Parts, WeightedRanker, without_shape
-from apsvm.models.components import ComponentRanker, components_in
+from apsvm._support.errors import require
+from apsvm._support.types import JsonDict, Matrix
+from apsvm.models.base import Model
+from apsvm.models.components import ComponentRanker
+from apsvm.models.content import Content
 from apsvm.models.header import Header
-from apsvm.models.json import checked
+from apsvm.models.json import difference
 from apsvm.models.linear import LinearRanker
 
 if TYPE_CHECKING:
@@ -23,8 +24,17 @@ if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
     from apsvm.data.features.base import FeatureMap
 
-#: Kind of the rankers, by the kind of their set in a file's header.
-RANKERS_OF_SETS: dict[str, type[WeightedRanker]] = {kind.kind_of_set: kind for kind in (LinearRanker, ComponentRanker)}
+#: A ranker of a class, by weights of columns.
+RankerOfClass: TypeAlias = LinearRanker | ComponentRanker
+
+#: ``kind`` and ``description`` of a set, by the class of its rankers.
+KINDS_OF_SETS: dict[type[RankerOfClass], tuple[str, str]] = {
+    LinearRanker: ("one-vs-rest", "a set of rankers, one a class (--one-vs-rest)"),
+    ComponentRanker: (
+        "components-one-vs-rest",
+        "a set of rankers of several components (--one-vs-rest --components)",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -33,7 +43,7 @@ class RankerSet(Model):
 
     Attributes
     ----------
-    each : Sequence[WeightedRanker]
+    each : Sequence[LinearRanker] or Sequence[ComponentRanker]
         (k,) rankers, ascending by label.
     header : Header
         Common properties of the rankers.
@@ -41,16 +51,16 @@ class RankerSet(Model):
 
     has_classes: ClassVar[bool] = True
 
-    each: Sequence[WeightedRanker]
+    each: Sequence[RankerOfClass]
     header: Header
 
     @property
     def kind(self) -> str:  # type: ignore[override]  # of the instance here
-        return self.each[0].kind_of_set
+        return KINDS_OF_SETS[type(self.each[0])][0]
 
     @property
     def description(self) -> str:  # type: ignore[override]
-        return self.each[0].description_of_set
+        return KINDS_OF_SETS[type(self.each[0])][1]
 
     @property
     def coef(self) -> NDArray[np.float64]:
@@ -64,7 +74,6 @@ class RankerSet(Model):
 
     @property
     def components(self) -> int:
-        """H, the number of components of each ranker."""
         return self.each[0].components
 
     @property
@@ -80,20 +89,16 @@ class RankerSet(Model):
         """(k,) float64, ascending: the label of each ranker."""
         return np.array([header.labels.positive for header in self.headers], dtype=np.float64)
 
-    def rankers(self) -> Sequence[WeightedRanker]:
+    def rankers(self) -> Sequence[RankerOfClass]:
         return self.each
 
-    def ranker(self, label: float) -> WeightedRanker:
-        for ranker in self.each:
-            if ranker.header.labels.positive == label:
-                return ranker
-        raise KeyError(label)
-
-    @property
-    def headers(self) -> Sequence[Header]:
-        return [ranker.header for ranker in self.each]
+    def ranker(self, label: float) -> RankerOfClass:
+        """The ranker of the class with this label. Raises KeyError."""
+        each: dict[float, RankerOfClass] = dict(zip(self.classes.tolist(), self.each, strict=True))
+        return each[label]
 
     def with_headers(self, headers: Sequence[Header]) -> Self:
+        """The model with other ``headers``."""
         each = [ranker.with_header(header) for ranker, header in zip(self.each, headers, strict=True)]
         return replace(self, each=each)
 
@@ -108,40 +113,30 @@ class RankerSet(Model):
         return {"classes": [{**ranker.header.to_json(), **ranker.summary()} for ranker in self.each]}
 
     def _fields(self) -> JsonDict:
-        """Fields of each class's header that differ from the common one. A single constant is stored here, several in
-        an array."""
-        shared = _shared_by_classes(self.header)
-        classes: list[JsonDict] = [header.difference(shared) for header in self.headers]
-        if self.components > 1:
-            return {"classes": classes, "components": self.components}
-        constants = self.intercepts[:, 0].tolist()
-        return {"classes": [{**one, "intercept": value} for one, value in zip(classes, constants, strict=True)]}
+        """Fields in which each class differs from the common header; the number of components is stored once."""
+        whole, shared = _without_skipped(self.header), self.each[0]._fields() if self.components > 1 else {}
+        classes = [{**difference(one.header, whole), **({} if shared else one._fields())} for one in self.each]
+        return {"classes": classes, **shared}
 
     def _arrays(self) -> dict[str, AnyArray]:
-        return {"coef": self.coef, **({"intercepts": self.intercepts} if self.components > 1 else {})}
+        each = [ranker._arrays() for ranker in self.each]
+        return {name: np.stack([arrays[name] for arrays in each]) for name in each[0]}
 
     @classmethod
-    def _fields_in(cls, content: JsonObject) -> Mapping[str, Any]:
-        several = {} if content["kind"] == LinearRanker.kind_of_set else ComponentRanker.fields
-        return {"kind": str, "classes": tuple[Mapping[str, object], ...], **several}
-
-    @classmethod
-    def _read(cls, shape: JsonObject, parts: Parts, header: Header, feature_map: FeatureMap | None) -> RankerSet:
-        kind: Any = RANKERS_OF_SETS[shape["kind"]]
-        shared, classes = _shared_by_classes(header), shape["classes"]
-        headers = [Header.from_difference(without_shape(one, kind.fields), shared) for one in classes]
-        labels = np.array([header.labels.positive for header in headers], dtype=np.float64)
-        if not labels.size or not (np.isfinite(labels).all() and (labels[1:] > labels[:-1]).all()):
-            raise ModelError("its classes are not finite labels in ascending order")
-        if kind is LinearRanker:
-            coef = parts.take("coef", len(classes), parts.columns)
-            intercepts: Any = [checked(float, one.get("intercept"), "classes.intercept") for one in classes]
-        else:
-            sizes = len(classes), components_in(shape)
-            coef, intercepts = parts.take("coef", *sizes, parts.columns), parts.take("intercepts", *sizes)
-        return cls([kind(*of_class, feature_map) for of_class in zip(coef, intercepts, headers, strict=True)], header)
+    def of_content(cls, content: Content) -> RankerSet:
+        kind: type[RankerOfClass] = ComponentRanker if "components" in content.fields else LinearRanker
+        classes = content.field("classes", tuple[Mapping[str, object], ...])
+        each = []
+        for of_class in content.of_classes(classes, _without_skipped(content.header)):
+            each.append(kind.of_content(of_class))
+            of_class.require_all_taken()
+        require(bool(each), "a class in 'classes'")
+        model = cls(each, content.header)
+        ascend = bool((np.diff(model.classes, prepend=-np.inf) > 0.0).all())
+        require(ascend, f"ascending labels of 'classes', found {model.classes}")
+        return model
 
 
-def _shared_by_classes(whole: Header) -> Header:
-    """Header with which class headers are compared: the common one, without skipped classes."""
-    return replace(whole, classes_skipped=())
+def _without_skipped(header: Header) -> Header:
+    """The common header, with which class headers are compared."""
+    return replace(header, classes_skipped=())

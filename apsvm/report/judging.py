@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.features.additive import ALL
+from apsvm.data.features.additive import ALL, Contributions
 from apsvm.models.base import norm_of
+from apsvm.models.linear import LinearRanker
 from apsvm.models.net import NetRanker
 from apsvm.report.page import Markup, bar, drawn, element, section, table
 from apsvm.report.pictures.base import PictureError
@@ -41,25 +42,24 @@ def metrics_of(part: JudgedRanker) -> Markup:
 
 def drivers_of(part: JudgedRanker) -> Markup:
     """Section on the features that drive the scores of these rows, by component; empty for a net."""
-    count, content = part.ranker.components, list[Markup]()
     if isinstance(part.ranker, NetRanker):
         return Markup("")
-    for component in range(count):
-        content += [element("h3", f"Component {component + 1}")] if count > 1 else []
-        content += _drivers_in(part, component)
+    try:
+        each = part.ranker.contributions(part.dataset.X)
+    except ValueError as error:
+        return section("What drives the score", element("p", f"No feature has a share of its own: {error}."))
+    content = list[Markup]()
+    for number, (linear, contributions) in enumerate(zip(part.ranker.linear_parts(), each, strict=True), start=1):
+        content += [element("h3", f"Component {number}")] if len(each) > 1 else []
+        content += _drivers_in(part, linear, contributions)
     return section("What drives the score", *content)
 
 
-def _drivers_in(part: JudgedRanker, component: int) -> Iterator[Markup]:
+def _drivers_in(part: JudgedRanker, linear: LinearRanker, contributions: Contributions) -> Iterator[Markup]:
     """Each column's share in what moves the scores, by one component; the weights of features as they are, or the
     curves of mapped ones."""
-    ranker, linear = part.ranker, part.ranker.linear_parts()[component]
-    try:
-        contributions = ranker.contributions(part.dataset.X, component)
-    except ValueError as error:
-        yield element("p", f"No feature has a share of its own: {error}.")
-        return
-    deviations, widths = contributions.deviations(part.groups), ranker.column_widths()
+    ranker, deviations = part.ranker, contributions.deviations(part.groups)
+    columns, widths = ranker.table_columns()
     if not deviations.any():
         yield element("p", "All weights are zero: every row has the same score.")
         return
@@ -68,7 +68,7 @@ def _drivers_in(part: JudgedRanker, component: int) -> Iterator[Markup]:
     if ranker.unit_rows:
         text += " The scores are divided by the length of the row."
     tables = [] if widths.size == ranker.width and ranker.feature_map is None else [
-        _shares([*ranker.column_names(), ALL], contributions.dealt_to(widths).deviations(part.groups))
+        _shares([*columns, ALL], contributions.dealt_to(widths).deviations(part.groups))
     ]  # fmt: skip
     if ranker.feature_map is None:
         nonzero = int(np.count_nonzero(linear.coef))

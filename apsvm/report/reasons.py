@@ -56,14 +56,13 @@ def reasons_of(ranker: Model, rows: Dataset, most: int) -> Iterator[Reasons]:
     """
     import scipy.sparse as sp
 
-    names, widths, usual = ranker.features(), ranker.column_widths(), _usual(ranker)
+    names, (_, widths), usual = ranker.features(), ranker.table_columns(), _usual(ranker)
     columns = ranker.header.features.columns if ranker.header.features.pool is None else None
     first_of = np.concatenate([[0], np.cumsum(widths)])
-    each = [ranker.contributions(rows.X, component).dealt_to(widths) for component in range(ranker.components)]
-    usually = [
-        np.zeros(of_rows.shape[1]) if usual is None else ranker.contributions(usual, component).dealt_to(widths)[:][0]
-        for component, of_rows in enumerate(each)
-    ]
+    each = [of_rows.dealt_to(widths) for of_rows in ranker.contributions(rows.X)]
+    usually = [np.zeros(of_rows.shape[1]) for of_rows in each]
+    if usual is not None:
+        usually = [of_usual.dealt_to(widths)[:][0] for of_usual in ranker.contributions(usual)]
     if columns is not None and rows.X.shape[0] > 1:
         for of_rows, usual_of in zip(each, usually, strict=True):
             _add_shared_dates(of_rows, usual_of, columns)

@@ -19,6 +19,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._support.types import JsonDict
 from apsvm.models.header import Calibration
 
 #: Values of ``--calibrate``.
@@ -44,15 +45,15 @@ def calibrated(
     fewer = min(positives, relevant.size - positives)
     if method == "auto":
         method = "isotonic" if fewer >= ENOUGH_FOR_ISOTONIC else "platt"
-    fitted = Calibration(method=method, held_out=held_out, rows=int(relevant.size), positives=positives)
+    common: JsonDict = {"method": method, "held_out": held_out, "rows": relevant.size, "positives": positives}
     corners, values, (first, last) = isotonic(scores, relevant)
     share = positives / relevant.size
     lower, upper = min(1.0, 2.0 * share) / (first + 2), 1.0 - min(1.0, 2.0 * (1.0 - share)) / (last + 2)
     if method == "isotonic":
         clipped = np.clip(values, lower, upper)
-        return replace(fitted, scores=tuple(corners.tolist()), probabilities=tuple(clipped.tolist()))
+        return Calibration(**common, scores=tuple(corners.tolist()), probabilities=tuple(clipped.tolist()))
     slope, offset = platt(scores, relevant)
-    fitted = replace(fitted, slope=slope, offset=offset)
+    fitted = Calibration(**common, slope=slope, offset=offset)
     low, high = np.sort(fitted.probability(np.array([scores.min(), scores.max()]))).tolist()
     return replace(fitted, lower=max(lower, low), upper=min(upper, high))
 

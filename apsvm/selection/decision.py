@@ -19,6 +19,7 @@ from apsvm.data.takes import Takes
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.models.base import Model
 from apsvm.models.header import Calibration, Header, LabelKind, Threshold
+from apsvm.models.sets import RankerSet
 from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.calibration import ENOUGH_FOR_ISOTONIC, calibrated
 from apsvm.selection.completion import training_scores
@@ -241,7 +242,7 @@ def with_decision(
 ) -> tuple[Model, tuple[str, ...]] | None:
     """The model with the decision in its header, one per class if there are several, and cautions. None if it was
     stopped. Parameters and errors as in ``decide``; with ``folds``, the features of ``fit`` are learned already."""
-    if not model.has_classes:
+    if not isinstance(model, RankerSet):
         decision = decide(fit, outcome, rule, should_stop, folds, how, prepared=fit if folds else None)
         if decision is None:
             return None

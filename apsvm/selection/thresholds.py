@@ -27,6 +27,7 @@ from apsvm.data.labels import recall
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.models.bags import ranked
 from apsvm.models.header import LabelKind, Threshold
+from apsvm.models.sets import RankerSet
 from apsvm.trainers.base import HeldOut
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def with_training_threshold(model: Model, dataset: Dataset) -> Model:
     if model.header.labels.kind is LabelKind.NONE or all(header.threshold is not None for header in model.headers):
         return model
     rows, scores = ranked(model, dataset)
-    if model.has_classes:
+    if isinstance(model, RankerSet):
         parts = zip(model.headers, model.classes.tolist(), scores.T, strict=True)
         return model.with_headers([with_f1_threshold(header, part, rows.have(label)) for header, label, part in parts])
     target = recall(rows, model.header.labels)

@@ -32,13 +32,13 @@ from apsvm.data.moments import column_moments
 from apsvm.data.pooling import pooled
 from apsvm.data.row_operator import RowOperator
 from apsvm.data.rows import Rows
-from apsvm.models.base import Model, Ranker, WeightedRanker
+from apsvm.models.base import Model, Ranker
 from apsvm.models.components import ComponentRanker
 from apsvm.models.header import Features, Header
 from apsvm.models.items import ItemFactors, ItemRanker
 from apsvm.models.linear import LinearRanker
 from apsvm.models.net import Net, NetRanker
-from apsvm.models.sets import RankerSet
+from apsvm.models.sets import RankerOfClass, RankerSet
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.constant_feature import constant_by_rule
 from apsvm.trainers.feature_options import AUTO as AUTO
@@ -283,7 +283,7 @@ class Fit:
             Its features differ from the data's, or its number of components differs.
         """
         width, bias = self.n_columns, self.bias
-        if ranker.zero_based != self.dataset.zero_based:
+        if ranker.header.features.zero_based != self.dataset.zero_based:
             raise ModelError("its features and the data's count from different bases")
         self.check_map(ranker)
         parts = ranker.linear_parts()
@@ -348,7 +348,7 @@ class Fit:
 
     def _set(self, outcome: Outcome) -> Model:
         ranker_of = self._components if _has_components(outcome.classes[0][1]) else self._linear
-        rankers: list[WeightedRanker] = []
+        rankers: list[RankerOfClass] = []
         for label, part in outcome.classes:
             fit = replace(self, target=two_classes(self.dataset, LabelOptions(positive_label=label)))
             rankers.append(ranker_of(part, fit._header(part)))

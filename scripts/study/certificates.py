@@ -34,6 +34,7 @@ from apsvm.cli import run
 from apsvm.data.features import map_of_arrays
 from apsvm.models.averages import average_of, members_of
 from apsvm.models.header import Bounds, LabelKind, Labels
+from apsvm.models.json import difference
 from apsvm.models.linear import LinearRanker
 from apsvm.verification.certificates import SHARE_AT_NOTHING
 
@@ -385,7 +386,7 @@ def swapped_certificates(average: LinearRanker, at: int, rng: np.random.Generato
         source = members_of(average)[another].header
         own = members_of(average)[one].header
         header = replace(own, C=source.C, certificate=source.certificate, settings=source.settings)
-        result = with_member(result, one, header=header.difference(replace(result.header, members=())))
+        result = with_member(result, one, header=difference(header, replace(result.header, members=())))
     return result
 
 
@@ -404,14 +405,14 @@ def upside_down(average: LinearRanker, at: int, rng: np.random.Generator) -> Lin
     """A member that was trained to rank the positives low."""
     header = members_of(average)[at].header
     changed = replace(header, labels=Labels(kind=LabelKind.ONE_LABEL, positive=-1.0, negative=(1.0,)))
-    return with_member(average, at, header=changed.difference(replace(average.header, members=())))
+    return with_member(average, at, header=difference(changed, replace(average.header, members=())))
 
 
 def of_unit_rows(average: LinearRanker, at: int, rng: np.random.Generator) -> LinearRanker | None:
     """A member of rows divided by their length, which the whole does not divide."""
     header = members_of(average)[at].header
     changed = replace(header, features=replace(header.features, scale="l2"))
-    return with_member(average, at, header=changed.difference(replace(average.header, members=())))
+    return with_member(average, at, header=difference(changed, replace(average.header, members=())))
 
 
 def other_map(average: LinearRanker, at: int, rng: np.random.Generator) -> LinearRanker | None:

@@ -91,15 +91,15 @@ def test_files_that_are_sealed_well_and_wrong(X, rng, tmp_path):
     )
     refused(path, content, {**arrays, "map.more": knots}, "expected the arrays knots, ranges, starts")
     refused(path, content, {**arrays, "coef": arrays["coef"][:-1]}, "expected coef of float64 and shape")
-    refused(path, {**content, "columns": 10**12}, arrays, "header says 1000000000000")
+    refused(path, {**content, "columns": 10**12}, arrays, "found 1000000000000")
     refused(path, {**content, "columns": True}, arrays, "in 'columns', found True")
     refused(path, {**content, "width": 10**12}, arrays, "expected the array starts")
-    refused(path, {**content, "width": -1}, arrays, "'width' is -1")
+    refused(path, {**content, "width": -1}, arrays, "in 'width', found -1")
     lacks = {key: value for key, value in content.items() if key != "columns"}
     refused(path, lacks, arrays, "in 'columns', found None")
     for name, message in (
         ("linear", "expected the arrays none of the feature map linear, found knots, ranges, starts"),
-        ("Piecewise:4", "called 'Piecewise:4', expected 'piecewise:4'"),
+        ("Piecewise:4", "expected 'piecewise:4' in 'features.map', found 'Piecewise:4'"),
         ("products", "expected the arrays centre, deviation"),
         ("cubes", "unknown feature map 'cubes'"),
         ("piecewise:0", "bad parameter"),
@@ -114,7 +114,7 @@ def test_a_ranker_of_items_has_no_map(tmp_path):
     content = {**header.to_json(), "kind": "item-factors", "width": 2, "columns": 5, "factors": 1}
     factors = {"input": np.ones((2, 1), "<f4"), "output": np.ones((2, 1), "<f4"), "bias": np.ones(2, "<f4")}
     more = {"map.centre": np.zeros(2), "map.deviation": np.ones(2)}
-    refused(tmp_path / "m", content, {**factors, **more}, "a ranker of items has no feature map, found 'products'")
+    refused(tmp_path / "m", content, {**factors, **more}, "no feature map for a ranker of items")
     plain = {**Header(loss="warp").to_json(), "kind": "item-factors", "width": 2, "factors": 1}
     refused(tmp_path / "m", plain, {**factors, **more}, "expected the arrays none of the feature map linear")
 

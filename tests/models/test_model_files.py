@@ -104,7 +104,7 @@ def test_components_and_what_they_give():
     each = X @ ranker.coef.T + ranker.intercepts
     np.testing.assert_array_equal(ranker.leading(X), each.argmax(axis=1))
     for h in range(2):
-        given = ranker.contributions(X, h)[:].sum(axis=1) + ranker.intercepts[h]
+        given = ranker.contributions(X)[h][:].sum(axis=1) + ranker.intercepts[h]
         np.testing.assert_allclose(given, each[:, h], rtol=1e-9, atol=1e-9)
 
 
@@ -183,7 +183,7 @@ def test_other_files_are_refused(tmp_path):
         ({"coef.npy": WEIGHTS}, "expected the members"),
         ({"header.npy": text(GOOD), "coef": WEIGHTS}, "expected the members"),
         ({"header.npy": text({**GOOD, "schema": True}), "coef.npy": WEIGHTS}, "expected schema 1, found True"),
-        ({"header.npy": text([1, 2]), "coef.npy": WEIGHTS}, "not a JSON object"),
+        ({"header.npy": text([1, 2]), "coef.npy": WEIGHTS}, "a JSON object as its header"),
         ({"header.npy": text({**GOOD, "intercept": float("nan")}), "coef.npy": WEIGHTS}, "NaN in its header"),
         ({"header.npy": text({**GOOD, "intercept": 10**400}), "coef.npy": WEIGHTS}, "finite number in 'intercept'"),
         ({"header.npy": text(GOOD), "coef.npy": b"rubbish"}, "not an apsvm model"),

@@ -13,7 +13,7 @@ from command import in_process
 
 from apsvm import load_any_model
 from apsvm.models import reading
-from apsvm.models.base import Ranker, summary_of
+from apsvm.models.base import Ranker
 from apsvm.models.header import Header
 
 
@@ -23,7 +23,6 @@ class NearestPoint(Ranker):
 
     kind: ClassVar[str] = "nearest-point"
     description: ClassVar[str] = "a ranker by the distance from a point"
-    fields: ClassVar[dict[str, type]] = {"shift": float}
 
     point: np.ndarray
     shift: float
@@ -37,9 +36,6 @@ class NearestPoint(Ranker):
         rows = np.asarray(X.todense()) if hasattr(X, "todense") else np.asarray(X)
         return self.shift - np.linalg.norm(rows - self.point, axis=1)
 
-    def summary(self):
-        return {"weights": summary_of(self.point)}
-
     def _fields(self):
         return {"shift": self.shift}
 
@@ -47,8 +43,8 @@ class NearestPoint(Ranker):
         return {"point": self.point}
 
     @classmethod
-    def _read(cls, shape, parts, header, feature_map):
-        return cls(parts.take("point", parts.columns), shape["shift"], header)
+    def of_content(cls, content):
+        return cls(content.array("point", content.columns), content.field("shift", float), content.header)
 
 
 @pytest.fixture

@@ -111,7 +111,7 @@ def _liblinear(stored: Model, positive_label: float | str | None, name: str) -> 
         what = f"its features are mapped ({features.map}), which LIBLINEAR does not know"
     if what:
         raise Failure(BAD_DATA, f"{name}: {what}: use --format json")
-    if stored.zero_based:
+    if stored.header.features.zero_based:
         say("warning: the model counts features from 0; the exported one counts the same features from 1")
     if features.scale == "l2":
         say("warning: the model divides each row by its length (--scale l2); give the exported one such rows")
@@ -158,7 +158,7 @@ def _json_text(stored: Model, positive_label: float | str | None, name: str) -> 
         "format": "apsvm",
         "version": 1,
         "width": first.width,
-        "first_feature": 0 if first.zero_based else 1,
+        "first_feature": 0 if first.header.features.zero_based else 1,
         "unit_rows": first.unit_rows,
         "features": {"name": features.map, **{key: array.tolist() for key, array in arrays.items()}},
         **({} if features.pool is None else {"pool": list(features.pool)}),

@@ -116,7 +116,7 @@ def _check(wanted: SimpleNamespace, model: Model, path: str) -> None:
         (several and wanted.top is not None, ("html", "classify", "probability", "header"), best_of_each),
         (several and wanted.top is None, ("explain",), "needs --top K, the K best of each class, here"),
         (not several, ("header",), "names classes"),
-        (not several and not model.explainable, ("explain",), "is for a model of one linear ranker"),
+        (not several and not model.linear_parts(), ("explain",), "is for a model of one linear ranker"),
         (model.lists_items, ("classify", "probability", "html", "trec_run", "show"), "is for rows"),
         (not model.header.latent, ("which", "boxes"), "is for a model of bags by their best rows (--latent)"),
         (model.header.features.pool is not None, ("show",), "is for rows, not for bags (--pool)"),

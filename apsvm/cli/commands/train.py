@@ -224,11 +224,13 @@ class _Run:
 
     def _started(self, fit: Fit) -> tuple[Fit, NDArray[np.float64] | None]:
         """The training and its start; with several classes, each starts from its own ranker."""
+        from apsvm.models.sets import RankerSet
+
         path = self.options["warm_start"]
         if path is None:
             return fit, None
         model = read_any_model(path)
-        if isinstance(self.trainer, OneVsRestTrainer) and model.has_classes:
+        if isinstance(self.trainer, OneVsRestTrainer) and isinstance(model, RankerSet):
             labels = [label for label in fit.dataset.classes().tolist() if label in model.classes]
             starts = {label: fit.start(model.ranker(label)) for label in labels}
             return replace(fit, trainer=OneVsRestTrainer(self.trainer.trainer, starts)), None
