@@ -87,7 +87,6 @@ def test_the_caller_can_pass_the_loss_itself(danger):
         ("predict", "rows", "model", "-"),
         ("eval", "rows", "--model", "model"),
         ("export", "model", "-", "--format", "json"),
-        ("train", "rows", "new", "--warm-start", "model"),
         ("plot", "pr", "rows", "--model", "model", "-o", "picture.svg"),
     ],
     ids=lambda arguments: " ".join(arguments[:1]),

@@ -87,7 +87,7 @@ def test_the_loss_is_what_it_says(rng):
 def test_a_new_command_works_with_one_line(tmp_path, monkeypatch, capsys):
     name = "count"
     listed = Listed("newcomer_command:count", "Print how many rows DATA has, and how many of them are positive.")
-    monkeypatch.setitem(program.listed, name, listed)
+    monkeypatch.setitem(program.commands, name, listed)
     monkeypatch.chdir(tmp_path)
     Path("grades.svm").write_text("2 1:1\n0 1:2\n1 2:3\n")
     Path("words.csv").write_text("label,a\nyes,1\nno,2\nno,3\nno,4\n")

@@ -50,7 +50,7 @@ def _show_version(context: click.Context, _: click.Parameter, is_asked: bool) ->
     context.exit()
 
 
-@click.group(cls=CommandGroup, listed=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandGroup, commands=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "-V", "--version", is_flag=True, expose_value=False, callback=_show_version,
     help="Show the version, with -v those of all parts, and exit.",
@@ -110,8 +110,8 @@ def run(arguments: list[str]) -> int:
     except click.ClickException as failure:
         from apsvm.cli.help import usage_message
 
-        if isinstance(failure, getattr(click.exceptions, "NoArgsIsHelpError", ())):
-            click.echo(failure.format_message(), err=True)
+        if isinstance(failure, click.exceptions.NoArgsIsHelpError):
+            failure.show()
         else:
             say(f"error: {usage_message(failure)}")
         return failure.exit_code

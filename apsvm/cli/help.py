@@ -78,33 +78,28 @@ class HelpfulCommand(click.Command):
         super().__init__(*arguments, **options)
         self.common = common or {}
         self.context_settings = {"max_content_width": 100, **self.context_settings}
-        if self.common:
-            self.params.append(
-                Option(
-                    ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_all,
-                    topic="running", help="Show every option; --help=TOPIC those of a topic.",
-                )
-            )  # fmt: skip
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        own = args[: args.index("--")] if "--" in args else args
-        for topic in (arg.removeprefix("--help=") for arg in own if arg.startswith("--help=")):
-            click.echo(self.full_help(ctx, topic), color=ctx.color)
-            ctx.exit()
+        for arg in args[: args.index("--")] if "--" in args else args:
+            if arg == "--help-all" or arg.startswith("--help="):
+                click.echo(self.full_help(ctx, arg.partition("=")[2]), color=ctx.color)
+                ctx.exit()
         rest = super().parse_args(ctx, args)
         if not ctx.resilient_parsing:
             check_rules(ctx)
         return rest
 
-    def topics(self) -> dict[str, tuple[str, list[str]]]:
-        """Topic → its title and the names of the options."""
-        found: dict[str, tuple[str, list[str]]] = {topic: (title, []) for topic, title in TITLES.items()}
-        for param in self.params:
-            topics = param.topics if isinstance(param, Option) else {"main": TITLES["main"]}
-            for topic, title in topics.items() if isinstance(param, click.Option) else ():
-                found.setdefault(topic, (title, []))[1].append(param.name or "")
-        found["running"][1].append("help")
-        return {topic: (title, names) for topic, (title, names) in found.items() if names}
+    def _options(self, ctx: click.Context) -> dict[str | None, click.Option]:
+        return {param.name: param for param in self.get_params(ctx) if isinstance(param, click.Option)}
+
+    def topics(self, ctx: click.Context) -> dict[str, tuple[str, list[click.Option]]]:
+        """Topic → its title and options."""
+        found: dict[str, tuple[str, list[click.Option]]] = {topic: (title, []) for topic, title in TITLES.items()}
+        for option in self._options(ctx).values():
+            topics = option.topics if isinstance(option, Option) else {"main": TITLES["main"]}
+            for topic, title in topics.items():
+                found.setdefault(topic, (title, []))[1].append(option)
+        return {topic: (title, options) for topic, (title, options) in found.items() if options}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         if not self.common:
@@ -114,58 +109,44 @@ class HelpfulCommand(click.Command):
         for title, names in self.common.items():
             with formatter.section(title):
                 formatter.write_dl([_line(options[name], ctx) for name in names.split()])
-        topics = ", ".join(topic for topic in self.topics() if topic != "main")
+        topics = ", ".join(topic for topic in self.topics(ctx) if topic != "main")
         with formatter.section("More"):
             words = "words: those of LightGBM and others."
             formatter.write_dl([("--help-all", "Every option."), ("--help=TOPIC", f"The options of {topics}. {words}")])
 
-    def full_help(self, ctx: click.Context, topic: str | None = None) -> str:
-        """The full help of every option, or of one topic. Raises UsageError for an unknown topic."""
-        formatter, topics, options = ctx.make_formatter(), self.topics(), self._options(ctx)
+    def full_help(self, ctx: click.Context, topic: str = "") -> str:
+        """The full help of every option, each once, or of one topic. Raises UsageError for an unknown topic."""
+        formatter, topics, seen = ctx.make_formatter(), self.topics(ctx), set[click.Option]()
         if topic == "words":
             with formatter.section("Of LightGBM, XGBoost and scikit-learn"):
                 formatter.write_dl(list(WORDS.items()))
-            return formatter.getvalue().rstrip("\n")
-        if topic is not None and topic not in topics:
+        elif topic and topic not in topics:
             raise click.UsageError(f"--help={topic}: expected one of {', '.join([*topics, 'words'])}", ctx)
-        if topic is None:
+        elif not topic:
             self.format_usage(ctx, formatter)
             formatter.write_paragraph()
             with formatter.indentation():
                 formatter.write_text(cleandoc(self.help or "").replace("\f", ""))
-        for name, (title, names) in topics.items():
-            if topic in (None, name):
-                shown = [options.pop(option) for option in names if option in options]  # each option once
-                records = [record for record in (option.get_help_record(ctx) for option in shown) if record is not None]
-                if records:
-                    with formatter.section(title):
-                        formatter.write_dl(records)
+        for name, (title, options) in topics.items():
+            records = [option.get_help_record(ctx) for option in options if topic or option not in seen]
+            seen.update(options)
+            if topic in ("", name) and records:
+                with formatter.section(title):
+                    formatter.write_dl([record for record in records if record is not None])
         return formatter.getvalue().rstrip("\n")
-
-    def _options(self, ctx: click.Context) -> dict[str, click.Option]:
-        return {param.name or "": param for param in self.get_params(ctx) if isinstance(param, click.Option)}
-
-
-_DEFAULT = re.compile(r"\[default: \(?(.*?)\)?(?:; [^];]*<?[<>]=?[^];]*)?\]$")
 
 
 def _line(option: click.Option, ctx: click.Context) -> tuple[str, str]:
-    """The flags of an option, and the first sentence of its help with the registered names and the default."""
-    record = option.get_help_record(ctx)
-    assert record is not None
-    default = _DEFAULT.search(re.sub(r"  \[[^]]*\]$", "", record[1]))
+    """The flags of an option, and the first sentence of its help with the registered names or the default."""
     one = getattr(option.type, "one", option.type)
-    names = one.choices if isinstance(one, click.Choice) else list(one.names()) if hasattr(one, "names") else ()
-    parts = [_DEFAULT.sub("", re.split(r"(?<=\.) ", option.help or "")[0]).strip()]
-    parts += [f"{', '.join(names)}."] if names else []
-    parts += [f"[default: {default[1]}]"] if default and default[1] != "0" else []
-    metavar = "NAME" if names else "N" if isinstance(one, click.IntRange) else one.name.upper()
+    names = list(getattr(one, "choices", None) or getattr(one, "names", tuple)())
+    default = option.get_help_extra(ctx).get("default", "").strip("()")
+    parts = [re.split(r"(?<=\.) ", option.help or "")[0]]
+    if names:
+        parts += [f"{', '.join(names)}."]
+    elif default not in ("", "0"):
+        parts += [f"[default: {default}]"]
+    metavar = "NAME" if names else "N" if isinstance(one, click.types.IntParamType) else one.name.upper()
     several = "" if one is option.type else ",…"
     metavar = "" if option.is_flag else f" {option.metavar or metavar}{several}"
     return f"{', '.join(option.opts)}{metavar}", " ".join(parts)
-
-
-def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    if value and isinstance(ctx.command, HelpfulCommand):
-        click.echo(ctx.command.full_help(ctx), color=ctx.color)
-        ctx.exit()

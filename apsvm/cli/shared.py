@@ -82,15 +82,20 @@ def put(text: str) -> None:
 
 @contextmanager
 def reading(what: str = "") -> Iterator[None]:
-    """Turns errors in reading an input into a ``Failure``; without a name, those that name their file."""
+    """Turns errors in reading an input into a ``Failure``, without a name those that name their file; and errors of
+    data, models, logs and settings, which name what is wrong."""
     try:
         yield
     except ValueError as error:
         from apsvm._support.container import ModelError
         from apsvm._support.log import LogError
         from apsvm.data.dataset import DataError
+        from apsvm.trainers.base import InputError
+        from apsvm.trainers.settings import SettingsError
 
-        if not isinstance(error, DataError | ModelError | LogError):
+        if isinstance(error, SettingsError):
+            raise click.UsageError(str(error)) from None
+        if not isinstance(error, DataError | ModelError | LogError | InputError):
             raise
         raise Failure(BAD_DATA, str(error)) from None
     except OSError as error:
@@ -113,17 +118,10 @@ def _near(path: str) -> str:
 
 @contextmanager
 def bad_data(source: str) -> Iterator[None]:
-    """Turns errors of using the rows, model or log ``source`` into a ``Failure``."""
-    from apsvm.data.dataset import DataError
-    from apsvm.trainers.base import InputError
-    from apsvm.trainers.settings import SettingsError
-
+    """``reading``, for the use of the rows, model or log ``source``: other ValueErrors are its fault too."""
     try:
-        yield
-    except (InputError, DataError) as error:
-        raise Failure(BAD_DATA, str(error)) from None
-    except SettingsError as error:
-        raise click.UsageError(str(error)) from None
+        with reading():
+            yield
     except (ValueError, FloatingPointError) as error:
         raise Failure(BAD_DATA, f"{source}: {error}".removeprefix(": ")) from None
 

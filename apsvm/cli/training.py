@@ -8,7 +8,7 @@ import os
 import shlex
 import signal
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm._support.machine import can_train
-from apsvm._support.shown import printable
 from apsvm._support.types import JsonObject
 from apsvm.cli.options.config import CONFIG_FILE
 from apsvm.cli.output.records import TrainingLog, end_record
@@ -28,7 +27,6 @@ from apsvm.cli.shared import (
     STOPPED_EARLY,
     TERMINATED,
     Failure,
-    bad_data,
     is_set,
     reading,
     refuse_same_file,
@@ -59,7 +57,6 @@ _FOR_ALL: Mapping[str, tuple[object, ...]] = {
     "positive_label": (None,),
     "relevant_from": (None,),
     "query_weights": (None,),
-    "warm_start": (None,),
     "scale": ("auto", "none"),
     "features": ("auto", "linear"),
 }
@@ -228,13 +225,13 @@ def describe(dataset: Dataset, target: Target) -> None:
         positives = np.bincount(numbers, positives) > 0.0
     if labels.kind is LabelKind.CLASSES:
         parts.append(f"{len(dataset.classes())} classes")
-    elif labels.kind in (LabelKind.BINARY, LabelKind.ONE_LABEL):
-        word = shown_label(1.0 if labels.positive is None else labels.positive)
-        word = word if labels.names is None else labels.names[1]
-        column = "label " if dataset.table is None else f"{dataset.table.columns.label} = "
-        parts.append(f"{int(positives.sum()):,} positive ({column}{word})")
     else:
-        parts.append(f"{int(target.relevant.sum()):,} relevant")
+        name = ""
+        if labels.kind in (LabelKind.BINARY, LabelKind.ONE_LABEL):
+            column = "label " if dataset.table is None else f"{dataset.table.columns.label} = "
+            word = shown_label(1.0 if labels.positive is None else labels.positive)
+            name = f" ({column}{word if labels.names is None else labels.names[1]})"
+        parts.append(f"{int(positives.sum()):,} positive{name}")
     remark(f"{', '.join(parts)}, {features:,} feature{'' if features == 1 else 's'}", dataset.source)
 
 
@@ -290,12 +287,11 @@ def signals_caught() -> Iterator[Signals]:
 
 
 def check_decision_options(fit: Fit, options: JsonObject) -> None:
-    """Ends the command before training if no threshold can be chosen on the rows."""
-    if _asks(options):
-        from apsvm.selection.decision import check_decision
+    """Raises HeldOutError before training if no threshold that is asked for can be chosen on the rows."""
+    from apsvm.selection.decision import DecisionRule, check_decision
 
-        with bad_data(f"{fit.dataset.source}: {'--calibrate' if options['threshold'] is None else '--threshold'}"):
-            check_decision(fit)
+    if DecisionRule(options["threshold"], options["calibrate"]).asks:
+        check_decision(fit)
 
 
 def decided(
@@ -315,33 +311,26 @@ def decided(
     """
     import numpy as np
 
-    from apsvm.metrics.thresholds import ThresholdRule
     from apsvm.selection.decision import DecisionRule, HeldOutError, with_decision
     from apsvm.selection.thresholds import with_training_threshold
 
-    asks, groups = _asks(options), fit.dataset.groups
-    by_query = groups is not None and np.unique(groups).size > 1
-    by_folds = folds is not None and model.header.threshold is None and not by_query
-    if outcome.interrupted or not (asks or by_folds):
+    rule, began = DecisionRule(options["threshold"], options["calibrate"]), time.perf_counter()
+    is_one_list = fit.dataset.groups is None or np.unique(fit.dataset.groups).size == 1
+    by_folds = folds is not None and model.header.threshold is None and is_one_list
+    if outcome.interrupted or not (rule.asks or by_folds):
         return outcome, with_training_threshold(model, fit.dataset)
-    text, began = options["threshold"], time.perf_counter()
-    rule = DecisionRule(None if text is None else ThresholdRule.parse(text), options["calibrate"])
     try:
         made = with_decision(fit, outcome, model, rule, should_stop, folds and folds(), how)
     except HeldOutError as error:
-        if not asks:
+        if not rule.asks:
             return outcome, with_training_threshold(model, fit.dataset)
         cautions = (*outcome.cautions, f"there is no threshold: {error}")
         return replace(outcome, as_asked=False, cautions=cautions), model
-    outcome = replace(outcome, seconds={**outcome.seconds, "held out": time.perf_counter() - began})
     if made is None:
         return replace(outcome, interrupted=True, as_asked=False), model
     model, cautions = made
-    return replace(outcome, cautions=(*outcome.cautions, *cautions)), model
-
-
-def _asks(options: JsonObject) -> bool:
-    return options["threshold"] is not None or options["calibrate"] is not None
+    seconds = {**outcome.seconds, "held out": time.perf_counter() - began}
+    return replace(outcome, cautions=(*outcome.cautions, *cautions), seconds=seconds), model
 
 
 # The end
@@ -349,9 +338,9 @@ def _asks(options: JsonObject) -> bool:
 
 def write_model(
     name: str,
+    fit: Fit,
     outcome: Outcome,
     model: Model,
-    figures: Iterable[str],
     log: TrainingLog,
     signals: Signals,
     *,
@@ -359,12 +348,12 @@ def write_model(
     read_seconds: float,
 ) -> int:
     """Writes the model of a training that ``began`` then, by ``time.perf_counter``, after ``read_seconds`` of reading;
-    returns the exit code. ``figures``, lines on its training metric, are computed after it is written."""
+    returns the exit code."""
     save(name, outcome, model, signals)
     seconds = {"reading": read_seconds, **outcome.seconds}
     seconds["other"] = max(0.0, time.perf_counter() - began + read_seconds - sum(seconds.values()))
     log.write("end", state=outcome.state, model=name, **end_record(outcome), seconds=seconds)
-    say_what_became(outcome, model, name, figures, seconds)
+    say_what_became(fit, outcome, model, name, seconds)
     if outcome.interrupted:
         return exit_code(signals)
     if log.failed:
@@ -380,10 +369,10 @@ def save(name: str, outcome: Outcome, model: Model, signals: Signals) -> None:
 
 
 def say_what_became(
-    outcome: Outcome, model: Model, name: str, figures: Iterable[str], seconds: Mapping[str, float] | None = None
+    fit: Fit, outcome: Outcome, model: Model, name: str, seconds: Mapping[str, float] | None = None
 ) -> None:
-    """Prints the choice, figures, decision and output file. --verbose adds the ending, the certificate and seconds by
-    part; --quiet leaves only cautions and the reason for the exit code."""
+    """Prints the choice, the decision and the output file. --verbose adds the ending, the certificate, the metric of
+    the training rows and seconds by part; --quiet leaves only cautions and the reason for the exit code."""
     from apsvm.report.words import probabilities_in_words, threshold_in_words
     from apsvm.trainers.summary import ending, short_summary, summary
 
@@ -394,8 +383,12 @@ def say_what_became(
         if not header.as_asked:  # a missing threshold, also in outcome.as_asked, has its own caution
             say(f"warning: {ending(outcome)}")
         return
-    for line in (*(summary(outcome) if verbose else short_summary(outcome, header.metric)), *figures):
+    for line in summary(outcome) if verbose else short_summary(outcome, header.metric):
         say(line)
+    if verbose and not model.lists_items:
+        say(training_metric(fit.dataset, model))
+    for caution in cautions_on_choice(fit, outcome):
+        say(f"warning: {caution}")
     for skipped in () if verbose else header.classes_skipped:
         say(f"class {header.shown_label(skipped.label)} is left out: {skipped.reason}")
     threshold, calibration = header.threshold, header.calibration
@@ -404,46 +397,34 @@ def say_what_became(
         say(f"positive is {threshold_in_words(threshold, None if in_words else header.data)}")
     if calibration is not None:
         say(f"probabilities: {probabilities_in_words(calibration)}")
-    if seconds is not None and verbose:
-        say(f"seconds: {', '.join(f'{part} {spent:.2f}' for part, spent in seconds.items())}")
-    taken = "" if seconds is None else f" after {math.fsum(seconds.values()):.2f} s"
+    taken = ""
+    if seconds is not None:
+        taken = f" after {math.fsum(seconds.values()):.2f} s"
+        if verbose:
+            say(f"seconds: {', '.join(f'{part} {spent:.2f}' for part, spent in seconds.items())}")
     say(f"model written to {'standard output' if name == '-' else name}{taken}")
 
 
-def training_metric(dataset: Dataset, model: Model) -> Iterator[str]:
-    """The line of the trained metric on the training rows; empty for a model of items."""
-    import numpy as np
-
-    if model.lists_items:
-        return
+def training_metric(dataset: Dataset, model: Model) -> str:
+    """The line of the trained metric, and AP, on the training rows."""
     try:
-        result = of_training_rows(dataset, model)
+        values = of_training_rows(dataset, model).values
     except Failure as error:
-        yield f"training {printable(model.header.metric or 'AP')}: {error.message}"
-        return
-    figures = ", ".join(f"{name} {value:.6f}" for name, value in result.values.items())
-    averaged = np.count_nonzero(~np.isnan(next(iter(result.in_group.values())))) if result.n_groups > 1 else 0
-    if model.has_classes:
-        yield f"mean training {figures}"
-    else:
-        yield f"training {figures}" + (f" (mean of {averaged} queries)" if averaged else "")
+        return f"training rows have no metric: {error.message}"
+    return f"training {', '.join(f'{name} {value:.6f}' for name, value in values.items())}"
 
 
 def of_training_rows(dataset: Dataset, model: Model) -> Evaluation:
-    """The metric that chose the model, or its own, on the training rows, and AP with two classes, as ``apsvm eval``
-    computes them; failures end the command."""
+    """The trained metric, and AP, on the training rows, as ``apsvm eval`` computes them; failures end the command."""
     from apsvm.cli.scored import Scored, of_data
     from apsvm.data.labels import LabelOptions
     from apsvm.metrics import trained_metric
     from apsvm.metrics.evaluate import parse_metrics
     from apsvm.models.bags import ranked
 
-    chosen_by = (model.header.selection or {}).get("metric")
-    metric = chosen_by if isinstance(chosen_by, str) else trained_metric(model.header.metric)
     rows, scores = ranked(model, dataset)
     scored = Scored(rows, {"": scores}, {"": model}, LabelOptions())
-    has_grades = not model.has_classes and scored.target({}).grades is not None
-    metrics = parse_metrics([metric] if has_grades else [metric, "AP"])
+    metrics = parse_metrics([trained_metric(model.header.metric), "AP"])
     return of_data(metrics, scored, "block", leave_out_undefined=True)[0].system.evaluation
 
 
@@ -459,30 +440,26 @@ def cautions_on_choice(fit: Fit, outcome: Outcome) -> Iterator[str]:
 
     from apsvm.selection.folds import FEW_POSITIVES
 
-    dataset, relevant = fit.dataset, fit.target.relevant
-    held_out = outcome.details.get("held_out")
-    of_all = held_out.get("AP") if isinstance(held_out, dict) else None
-    value = of_all.get("value") if isinstance(of_all, dict) else None
-    if not isinstance(value, float):
+    held_out: JsonObject = outcome.details.get("held_out") or {}  # type: ignore[assignment]
+    if "AP" not in held_out or is_set("scheduler"):
         return
+    dataset, relevant = fit.dataset, fit.target.relevant
     positives = int(relevant.sum())
     if dataset.bags is not None and fit.trainer.capabilities.bags:
         positives = np.unique(dataset.bags[relevant]).size
     if positives < FEW_POSITIVES:
-        yield f"warning: {positives} positives are few: the choice of settings is mostly chance"
-    if value < 1.0 - _FLAWLESS or fit.trainer.loss_name != "ap" or relevant.all() or not relevant.any():
+        yield f"{positives} positives are few: the choice of settings is mostly chance"
+    if held_out["AP"]["value"] < 1.0 - _FLAWLESS or fit.trainer.loss_name != "ap" or relevant.all():
         return
     (low, high), (other_low, other_high) = (_extremes(dataset.X[rows]) for rows in (relevant, ~relevant))
     columns = np.flatnonzero((low > other_high) | (high < other_low))[:_MOST_NAMED].tolist()
-    if not columns:
-        what = "a feature may know the label (apsvm predict --explain shows what counts)"
-    elif dataset.table is None:
-        numbers = ", ".join(str(column + (not dataset.zero_based)) for column in columns)
-        what = f"feature {numbers} alone tells positives from negatives: does it know the label?"
-    else:
-        names = ", ".join(dataset.table.columns.feature_names()[column] for column in columns)
-        what = f"column {names} alone tells positives from negatives: does it know the label (--drop)?"
-    yield f"warning: held-out rows are ranked without a fault: {what}"
+    what = "a feature may know the label (apsvm predict --explain shows what counts)"
+    if columns:
+        kind, names = "feature", [str(column + (not dataset.zero_based)) for column in columns]
+        if dataset.table is not None:
+            kind, names = "column", [dataset.table.columns.feature_names()[column] for column in columns]
+        what = f"{kind} {', '.join(names)} alone tells positives from negatives: does it know the label (--drop)?"
+    yield f"held-out rows are ranked without a fault: {what}"
 
 
 def _extremes(X: Matrix) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -175,9 +175,6 @@ def test_models_and_rows_that_do_not_fit(made, run, cancer, tmp_path):
     )
     (tmp_path / "ids").write_text("1\n")
     assert "the model ranks rows" in run("predict", plain, tmp_path / "rows", "--bags", tmp_path / "ids", code=2).stderr
-    error = run("train", path, tmp_path / "n", "--pool", "max", "--warm-start", tmp_path / "bags", code=65).stderr
-    assert "it was trained with --pool mean, this training is with --pool max" in error
-    run("train", "-q", *HINGE, path, tmp_path / "n", "--pool", "mean", "--warm-start", tmp_path / "bags")
     assert run("train", cancer.path, tmp_path / "n", "--pool", "mean", code=65).stderr.endswith(
         ": --pool (pool=) is for rows in bags, and these are in none: bag:INT in text, --bag-column of a "
         "table, or --bags FILE\n"

@@ -101,12 +101,12 @@ def test_too_few_rows_are_said_before_the_training(run, tmp_path):
     (tmp_path / "d").write_text("1 1:1\n-1 1:2\n-1 1:3\n-1 1:4\n")
     for option, value in (("--threshold", "f1"), ("--calibrate", "auto")):
         said = run("train", tmp_path / "d", tmp_path / "m", option, value, code=65).stderr
-        assert f"{option}: 2 folds need at least 2 positive rows, found 1" in said
+        assert "/d: 2 folds need at least 2 positive rows, found 1" in said
         assert not (tmp_path / "m").exists()
     (tmp_path / "g").write_text("".join(f"{row % 3} 1:{row}\n" for row in range(30)))
     said = run("train", tmp_path / "g", tmp_path / "m", "--loss", "ndcg", "--threshold", "f1", code=65).stderr
     assert said.endswith(
-        ": --threshold: a threshold and probabilities are of two classes, and these labels are grades: "
+        ": a threshold and probabilities are of two classes, and these labels are grades: "
         "--relevant-from says which of them are positive\n"
     )
     asked = ("--loss", "ndcg", "--bound", "hinge", "-C", "1", "--folds", "2", "-o", tmp_path / "m")

@@ -101,29 +101,6 @@ def test_other_formats_know_no_maps(bumps, run, tmp_path):
     assert "its features are mapped (piecewise:4)" in done.stderr
 
 
-def test_warm_start(bumps, cancer, run, info, tmp_path):
-    options = ("--features", "piecewise", "-C", 10, "--scale", "standard", "--bound", "hinge")
-    run("train", "-q", *HINGE, bumps, tmp_path / "m", *options, "-e", 1e-4)
-    done = run("train", "-v", *HINGE, bumps, tmp_path / "n", *options, "--warm-start", tmp_path / "m")
-    first = done.stderr.splitlines()[2].split()
-    assert float(first[1]) == pytest.approx(info(tmp_path / "m").certificate.primal, rel=1e-5)
-    for features in ("linear", "piecewise:5", "products"):
-        done = run(
-            "train", *HINGE, bumps, tmp_path / "n", "--features", features, "--warm-start", tmp_path / "m", code=65
-        )
-        assert f"it was trained with --features piecewise:4, this training has --features {features}" in done.stderr
-    run("train", "-q", *HINGE, bumps, tmp_path / "l")
-    done = run("train", *HINGE, bumps, tmp_path / "n", *options, "--warm-start", tmp_path / "l", code=65)
-    assert done.stderr.endswith(": it was trained with --features linear, this training has --features piecewise:4\n")
-    run("train", "-q", *HINGE, bumps, tmp_path / "k", "--features", "nystroem:9", "--seed", 1)
-    done = run(
-        "train", *HINGE, bumps, tmp_path / "n", "--features", "nystroem:9", "--warm-start", tmp_path / "k", code=65
-    )
-    assert done.stderr.endswith(
-        ": its features (nystroem:9) were learned from other rows: its weights are for other columns\n"
-    )
-
-
 def test_the_shell_completes_maps():
     offered = [item.value for item in FEATURES.shell_complete(None, None, "pi")]
     assert offered == ["piecewise", "piecewise:4"]

@@ -112,9 +112,6 @@ def test_what_knows_only_linear_rankers(made, model, run, tmp_path):
         result = run("export", model, "-", "--format", layout, code=BAD_DATA)
         assert "expected a linear ranker, found a network" in result.stderr
     assert "--explain is for" in run("predict", "--explain=2", made[0], model, code=BAD_USE).stderr
-    assert (
-        "expected a linear ranker" in run("train", "--warm-start", model, made[0], tmp_path / "m", code=BAD_DATA).stderr
-    )
     wider = tmp_path / "wider.svm"
     wider.write_text("1 1:1 7:1\n0 2:1\n")
     assert run("predict", wider, model, code=BAD_DATA).stderr

@@ -8,7 +8,7 @@ import pytest
 from apsvm.cli.options.parameters import NumberList
 from apsvm.trainers.settings import AUTO_MULTIPLE, Multiple
 
-KIND = NumberList(0, open_low=True, multiples=True)
+KIND = NumberList(multiples=True)
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_refused(text):
 def test_multiples_only_where_they_mean_something():
     for text in ("auto", "2x", "1x:2x:log2"):
         with pytest.raises(click.BadParameter):
-            NumberList(0, open_low=True).convert(text, None, None)
+            NumberList().convert(text, None, None)

@@ -10,7 +10,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from apsvm import load_any_model, load_model
+from apsvm import load_any_model
 
 #: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
 HINGE = ("--bound", "hinge")
@@ -108,32 +108,3 @@ def test_interrupted(number, code, digits, command, environment, tmp_path):
 
 
 # ------------------------------------------------------------------------------------------------ using the model
-
-
-def test_warm_start(digits, digit_set, run, tmp_path):
-    """A class starts from its own ranker, as alone; a single training may start from its class of a set."""
-    run("train", *HINGE, "-q", "--one-vs-rest", digits.path, tmp_path / "set", "-C", "4", "--warm-start", digit_set)
-    run(
-        "train",
-        *HINGE,
-        "-q",
-        digits.path,
-        tmp_path / "one",
-        "-C",
-        "4",
-        "--warm-start",
-        digit_set,
-        "--positive-label",
-        "7",
-    )
-    assert load_any_model(tmp_path / "set").ranker(7).to_bytes() == (tmp_path / "one").read_bytes()
-    cold = tmp_path / "cold"
-    run("train", *HINGE, "-q", digits.path, cold, "-C", "4", "--positive-label", "7")
-    assert load_model(tmp_path / "one").header.iterations < load_model(cold).header.iterations
-    done = run(
-        "train", *HINGE, digits.path, tmp_path / "no", "--relevant-from", "7", "--warm-start", digit_set, code=65
-    )
-    assert done.stderr.endswith(
-        ": it has a ranker for each of the classes 0, 1, 2, 3, 4, 5, 6, 7, 8, 9: choose one by --positive-label\n"
-    )
-    assert not (tmp_path / "no").exists()

@@ -289,7 +289,7 @@ def test_how_trainings_end(files, capfd, monkeypatch):
         model = linear((1.0, 0.0), replace(header, state=end.state, as_asked=end.as_asked))
         log = TrainingLog("log", told)
         with context(**more):
-            assert write_model("written", end, model, ["a figure"], log, signals, began=0.0, read_seconds=0.125) == code
+            assert write_model("written", None, end, model, log, signals, began=0.0, read_seconds=0.125) == code
         assert signals.are_late == (name != "interrupted")
         text += f"== {name}\n{capfd.readouterr().err}"
         records[name] = told.records
@@ -309,7 +309,7 @@ def test_how_trainings_end(files, capfd, monkeypatch):
 
     log = TrainingLog("log", SimpleNamespace(write=full))
     with context(quiet=True):
-        assert write_model("m", certified, linear((1.0, 0.0)), [], log, plain, began=0.0, read_seconds=0) == 74
+        assert write_model("m", None, certified, linear((1.0, 0.0)), log, plain, began=0.0, read_seconds=0) == 74
     assert "log" in capfd.readouterr().err
 
 

@@ -75,7 +75,7 @@ def test_a_graph_file(graded, train, info, tmp_path):
         ("wmw", ("--oracle", "qs"), "--oracle is not for --loss wmw"),
         ("ap", ("--graph", "full"), "--graph is not for --loss ap: it is for RankNCG"),
         ("wmw", ("--lambda", -1), "of at least 0"),
-        ("wmw", ("--classes", 1), "x>=2"),
+        ("wmw", ("--classes", 1), "of at least 2"),
         ("wmw", ("--objective", "hinge"), "'hinge' is not one of"),
     ],
 )

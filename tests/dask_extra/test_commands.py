@@ -144,13 +144,10 @@ def test_settings_are_chosen_on_a_sample_of_many_rows(apsvm, parts, tmp_path, mo
         assert load_any_model(tmp_path / "m").header.data.rows == 900
 
 
-def test_a_run_folder_and_a_start(apsvm, parts, tmp_path):
+def test_a_run_folder(apsvm, parts, tmp_path):
     code, _, said = apsvm("train", parts.pattern, "--run-dir", "run", "--scheduler", "@", "-C", 1, "--bound", "hinge")
     assert code == 0, said
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["log.jsonl", "ranker.model"]
-    code, _, said = apsvm("train", parts.pattern, "m", "--scheduler", "@", "--warm-start", "run/ranker.model", "-q",
-                          "--bound", "hinge")  # fmt: skip
-    assert (code, said) == (0, "")
 
 
 def test_parts_of_other_kinds(apsvm, parts, tmp_path):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,7 +17,6 @@ from apsvm.cli.options.parameters import FEATURES, METRIC, Several
 from apsvm.cli.options.table import TRAINING, files, options
 from apsvm.cli.options.trainers import (
     LOSS,
-    ChosenLoss,
     TrainersCommand,
     options_of_trainers,
     refuse_options_of_others,
@@ -31,6 +29,7 @@ from apsvm.cli.reading import with_read_options
 from apsvm.cli.shared import BAD_DATA, STOPPED_EARLY, Failure, all_given, bad_data, put, remark, say, writing
 from apsvm.data.read_options import ReadOptions
 from apsvm.selection.grids import Grid
+from apsvm.trainers import trainer_of
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -38,9 +37,6 @@ if TYPE_CHECKING:
     from apsvm.metrics import Metric
     from apsvm.selection.race import Candidate, PathInFold
     from apsvm.selection.search import Followers, SettingsSearch
-
-#: A feature map, and the pooling of bags; None: unpooled.
-_Way: TypeAlias = "tuple[str, tuple[str, ...] | None]"
 
 #: Share of ``--time-limit`` for comparing; the rest is for training on all rows and its threshold.
 SHARE_OF_COMPARING = 0.6
@@ -70,7 +66,7 @@ _COMMON = {
     help="Losses to try.",
 )  # fmt: skip
 @options("folds", "output", "json", "time_limit", "rivals", "jobs", "seed", *TRAINING,
-         features={"type": Several(FEATURES)}, pool={"multiple": True},
+         "pool", features={"type": Several(FEATURES)},
          threshold={"needs": "output"}, calibrate={"needs": "output"},
          verbose={"help": "Print every setting that was compared, and the certificate."})  # fmt: skip
 @config_option
@@ -129,26 +125,21 @@ class _Run:
         began, named = time.monotonic(), all_given()
         tried = {"loss", "features", *(option.name for option in options_of_trainers())}
         refuse_options_of_others(options["loss"], named)
-        options["pool"] = list(dict.fromkeys(options["pool"]))
         inputs: dict[str, str | None] = {"query_weights": options["query_weights"]}
         labels = LabelOptions(positive_label=options["positive_label"], relevant_from=options["relevant_from"])
         grids = _grids(options["loss"], options, named, read)
         for grid in grids:
             inputs |= grid.trainer.inputs()
         training.check_outputs(options["output"], "--json", options["json"], data=data, **inputs)
-        tries_all = named.isdisjoint(tried) and len(options["pool"]) < 2
         read = replace(read, threads=options["jobs"])
-        return cls(data, read, options, labels, parse_metrics(options["metric"]), grids, tries_all, began)
+        return cls(data, read, options, labels, parse_metrics(options["metric"]), grids, named.isdisjoint(tried), began)
 
     def read(self) -> Dataset:
-        """The data; bags are pooled to rows here if only one pooling is tried."""
+        """The data; bags are pooled to rows here."""
         from apsvm.trainers.fitting import bags_settled
 
-        dataset = training.read_to_train(self.data, self.read_options)
-        pool, *others = _pools(self.options)
-        if pool is None or others:
-            return dataset
-        return bags_settled(dataset, self.grids[0].trainer, pool)
+        dataset, pool = training.read_to_train(self.data, self.read_options), self.options["pool"]
+        return dataset if pool is None else bags_settled(dataset, self.grids[0].trainer, pool)
 
     def by_labels_of(self, dataset: Dataset) -> _Run:
         """The run with loss and metric for grades, if the rows have grades and the user named neither."""
@@ -160,19 +151,14 @@ class _Run:
         if "metric" in chosen:
             run = replace(run, metrics=parse_metrics([chosen["metric"]]))
         if "loss" in chosen:
-            run = replace(run, grids=_grids([ChosenLoss.of(chosen["loss"])], self.options, named, self.read_options))
+            run = replace(run, grids=_grids([chosen["loss"]], self.options, named, self.read_options))
         return run
 
     def run(self, dataset: Dataset) -> int:
         """Compares, prints the table, trains the best; returns the exit code."""
         search = self.finalists(dataset) if self.tries_all else self.search(dataset)
         with Bar("comparing") as bar:
-
-            def ended(path: PathInFold, done: int, total: int) -> None:
-                bar.total = total
-                bar.reach(done, "paths compared")
-
-            search.run(self.options["jobs"], self._followers(ended))
+            search.run(self.options["jobs"], self._shown(bar, lambda path: "paths compared"))
         is_limited = self.is_over()
         stopped = training.exit_code(self.signals)
         candidates = self.compared(search)
@@ -197,7 +183,7 @@ class _Run:
         from apsvm.selection.search import SettingsSearch
 
         folds = self.options["folds"]
-        search = SettingsSearch(dataset, self.grids, self.metrics, folds=folds, **self._common(dataset, None))
+        search = SettingsSearch(dataset, self.grids, self.metrics, folds=folds, **self._common(dataset))
         for fit in search.fits:
             training.say_of_rows(fit, fit.training_set())
         *_, of_rows = search.fits  # fits that pool bags come first
@@ -211,20 +197,15 @@ class _Run:
         """The search among the best of the portfolio."""
         from apsvm.selection.portfolio import PortfolioSearch
 
-        pool = next(iter(self.options["pool"]), None)
         folds = self.options["folds"] if "folds" in all_given() else None
-        whole = PortfolioSearch(dataset, self.metrics, folds=folds, **self._common(dataset, pool))
+        whole = PortfolioSearch(dataset, self.metrics, folds=folds, **self._common(dataset))
         training.describe(dataset, whole.target)
         remark(f"trying {len(whole.entries)} combinations of loss and features")
         if whole.caution is not None:
             say(f"warning: {whole.caution}")
         with Bar("screening") as bar:
-
-            def screened(path: PathInFold, done: int, total: int) -> None:
-                bar.total = total
-                bar.reach(done, f"paths screened, {whole.racing[path.task.grid]}")
-
-            search = whole.screen(self.options["jobs"], self._followers(screened))
+            shown = self._shown(bar, lambda path: f"paths screened, {whole.racing[path.task.grid]}")
+            search = whole.screen(self.options["jobs"], shown)
         if self.signals:
             raise Failure(training.exit_code(self.signals), "stopped, nothing was finished in every fold")
         if not self.is_over():
@@ -238,7 +219,7 @@ class _Run:
             return candidates
         if not search.so_far():
             with Bar("comparing"):
-                search.least(self.options["jobs"], self._followers())
+                search.least(self.options["jobs"], self._until_a_signal())
         candidates = search.so_far()
         if candidates:
             folds = f"{len(candidates[0].folds)} of {len(search.folds)} folds"
@@ -273,7 +254,7 @@ class _Run:
 
     def refit(self, search: SettingsSearch, chosen: Candidate, candidates: Sequence[Candidate]) -> bool:
         """Trains ``chosen`` on all rows and writes the model; True if training ended as requested."""
-        options, followers, path = self.options, self._followers(), self.options["output"]
+        options, followers, path = self.options, self._until_a_signal(), self.options["output"]
         with Bar("training the chosen model on all rows"):
             refit = search.refit(chosen, candidates, options["jobs"], followers)
             if refit is None:
@@ -283,8 +264,7 @@ class _Run:
             outcome, model = training.decided(fit, refit.outcome, refit.model, options, followers.should_stop, *folds)
         training.save(path, outcome, model, self.signals)
         remark(f"{how_chosen(search, chosen, len(candidates))}, and trained on all rows")
-        figures = training.training_metric(refit.fit.dataset, model) if options["verbose"] else ()
-        training.say_what_became(outcome, model, path, figures)
+        training.say_what_became(refit.fit, outcome, model, path)
         return outcome.as_asked and outcome.ranks
 
     def is_over(self) -> bool:
@@ -292,45 +272,43 @@ class _Run:
         limit = self.options["time_limit"]
         return limit is not None and time.monotonic() > self.began + SHARE_OF_COMPARING * limit
 
-    def _followers(self, path: Callable[[PathInFold, int, int], None] | None = None) -> Followers:
-        """Followers that stop a search at a signal; those with ``path`` also stop it when comparing must end."""
+    def _until_a_signal(self) -> Followers:
         from apsvm.selection.search import Followers
 
-        if path is None:
-            return Followers(should_stop=lambda: bool(self.signals))
+        return Followers(should_stop=lambda: bool(self.signals))
+
+    def _shown(self, bar: Bar, what: Callable[[PathInFold], str]) -> Followers:
+        """Followers that show paths, and stop a search at a signal or when comparing must end."""
+        from apsvm.selection.search import Followers
+
+        def path(path: PathInFold, done: int, total: int) -> None:
+            bar.total = total
+            bar.reach(done, what(path))
+
         return Followers(path, lambda: bool(self.signals) or self.is_over())
 
-    def _common(self, dataset: Dataset, pool: tuple[str, ...] | None) -> JsonDict:
+    def _common(self, dataset: Dataset) -> JsonDict:
         options = {**self.options, "features": self.options["features"][0]}
         return {
             "labels": self.labels,
-            "features": training.checked(self.grids[0].trainer, options, self.read_options, pool)[1],
+            "features": training.checked(self.grids[0].trainer, options, self.read_options, options["pool"])[1],
             "seed": options["seed"],
             "query_weights": training.query_weights(options["query_weights"], dataset),
         }
 
 
-def _pools(options: JsonObject) -> list[tuple[str, ...] | None]:
-    """Poolings of bags to compare. None means unpooled: no bags, or --latent."""
-    pools: list[tuple[str, ...] | None] = list(options["pool"])
-    return [*pools, None] if options["latent"] or not pools else pools
+def _grids(losses: Sequence[str], options: JsonObject, named: Collection[str], read: ReadOptions) -> list[Grid]:
+    """Settings to try for each loss, with every feature map; invalid ones end the command."""
+    return [_grid(loss, options, named, read, features) for loss in losses for features in options["features"]]
 
 
-def _grids(losses: Sequence[ChosenLoss], options: JsonObject, named: Collection[str], read: ReadOptions) -> list[Grid]:
-    """Settings to try for each loss, with every feature map and pooling; invalid ones end the command."""
-    ways = list(itertools.product(options["features"], _pools(options)))
-    return [_grid(loss, options, named, read, way) for loss in losses for way in ways]
-
-
-def _grid(loss: ChosenLoss, options: JsonObject, named: Collection[str], read: ReadOptions, way: _Way) -> Grid:
-    trainer, fixed = loss.trainer, settings_named(loss.trainer, options, named)
-    chosen, (features, pool) = frozenset(fixed), way
+def _grid(loss: str, options: JsonObject, named: Collection[str], read: ReadOptions, features: str) -> Grid:
+    trainer = trainer_of(loss)
+    fixed = settings_named(trainer, options, named)
+    chosen = frozenset(fixed)
     tried = {name: fixed.pop(name) for name in chosen if isinstance(fixed[name], tuple)}  # options that take lists
-    if pool is not None and fixed.get("latent"):
-        fixed["latent"] = False
-        chosen -= {"latent", "start"}
     with usage_errors(loss):
         settings = trainer.Settings(**fixed, seed=options["seed"])
-        grid = Grid.of(lambda one: trainer(loss.name, one, chosen), settings, tried)
-    _, own = training.checked(grid.trainer, {**options, "features": features}, read, pool)
-    return replace(grid, features=own) if pool is not None or len(options["features"]) > 1 else grid
+        grid = Grid.of(lambda one: trainer(loss, one, chosen), settings, tried)
+    _, own = training.checked(grid.trainer, {**options, "features": features}, read, options["pool"])
+    return replace(grid, features=own)

@@ -83,7 +83,9 @@ LIBLINEAR knows no features but linear.
     required=True,
     help="liblinear: a model file of LIBLINEAR's predict; json: all that scoring takes; onnx: a graph for onnxruntime.",
 )
-@options(positive_label={"help": "Of a model of several classes: the one to export.", "excludes": ""})
+@options(
+    positive_label={"help": "Of a model of several classes: the one to export.", "show_default": False, "excludes": ""}
+)
 def export(model: str, out: str, layout: str, positive_label: float | str | None) -> None:
     from apsvm._support.files import write_whole
 

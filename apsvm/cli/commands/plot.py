@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apsvm.cli.group import CommandGroup
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.parameters import Number
 from apsvm.cli.options.table import FILE, files, options
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from apsvm.report.pictures.base import Picture
 
 
-@click.group(cls=CommandGroup)
+@click.group()
 def plot() -> None:
     """Draw a picture: of logs, of precision and recall, of a model's curves.
 

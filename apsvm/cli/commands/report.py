@@ -32,8 +32,8 @@ PAGE = "report.html"
 @click.command(cls=HelpfulCommand)
 @files("RUN_DIR")
 @options("ignore_unknown", "quiet",
-         data={"help": "Judge the models on these rows. [default: those of the training, where they were then]"},
-         output={"metavar": "FILE", "help": f"The page to write; - for stdout. [default: RUN_DIR/{PAGE}]"})  # fmt: skip
+         data={"help": "Judge the models on these rows.", "show_default": "those of the training, if still there"},
+         output={"metavar": "FILE", "help": "The page; - for stdout.", "show_default": f"RUN_DIR/{PAGE}"})  # fmt: skip
 @how_to_read
 def report(
     run_dir: str,

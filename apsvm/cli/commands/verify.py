@@ -29,7 +29,7 @@ LEFT = 13
 @click.command(cls=HelpfulCommand)
 @files("MODEL", "DATA")
 @options("query_weights", "gap", "max_iterations", "as_json",
-         time_limit={"help": "Seconds for each proof. [default: none]"})  # fmt: skip
+         time_limit={"help": "Seconds for each proof."})  # fmt: skip
 @how_to_read
 def verify(
     model: str,

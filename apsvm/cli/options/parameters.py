@@ -8,14 +8,17 @@ from __future__ import annotations
 import codecs
 import csv
 import math
+import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias
 
 import click
 from click.shell_completion import CompletionItem
 
 from apsvm._support.ranges import Range, plain_float
-from apsvm.trainers.settings import AUTO_MULTIPLE, Multiple
+from apsvm.trainers.settings import Multiple, amount
 
 if TYPE_CHECKING:
     ParamType: TypeAlias = click.ParamType[object]
@@ -102,13 +105,10 @@ class Several(ParamType):
 
 def number(text: str, limits: Range = Range()) -> float:  # noqa: B008  # frozen
     """The number between bounds (click's own FloatRange lets NaN through). Raises ValueError."""
-    try:
-        value = plain_float(text)
-    except ValueError:
-        raise ValueError(f"expected a number, found {text!r}") from None
-    if not limits.admits(value):
-        raise ValueError(f"expected a finite number {limits}".rstrip() + f", found {text!r}")
-    return value
+    with suppress(ValueError):
+        if limits.admits(value := plain_float(text)):
+            return value
+    raise ValueError(f"expected a finite number {limits}".rstrip() + f", found {text!r}")
 
 
 class Number(Parsed):
@@ -126,39 +126,20 @@ class NumberList(Parsed):
     """One number or several with commas between them; ``from:to:log10`` is a range of decades, each value 10 times the
     one before, ``log2`` of doublings, and so on. ``multiples``: any may be a ``Multiple``."""
 
-    def __init__(
-        self, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False, multiples: bool = False
-    ) -> None:
+    def __init__(self, *, multiples: bool = False) -> None:
         super().__init__("numbers", self._several)
-        self._limits, self._multiples = Range(low, high, open_low), multiples
+        self._one = _number_or_multiple if multiples else number
 
     def _several(self, text: str) -> tuple[float | Multiple, ...]:
         words = text.split(",")
         return tuple(value for word in words for value in (self._range(word) if ":" in word else [self._one(word)]))
 
-    def _one(self, word: str) -> float | Multiple:
-        text = word.strip().lower()
-        if not self._multiples:
-            return number(word, self._limits)
-        if text == "auto":
-            return AUTO_MULTIPLE
-        try:
-            value = number(text.removesuffix("x"), self._limits)
-        except ValueError:
-            expected = f"a finite number {self._limits}, auto or a multiple such as 10x"
-            raise ValueError(f"expected {expected}, found {word!r}") from None
-        return Multiple(value) if text.endswith("x") else value
-
-    def _range(self, text: str) -> list[float] | list[Multiple]:
-        try:
-            first, to, step = text.split(":")
-            kind, base = step.strip().lower()[:3], plain_float(step.strip()[3:])
-            if kind != "log" or not 1.0 < base < math.inf:
-                raise ValueError
-        except ValueError:
-            raise ValueError(f"expected a range like 0.01:100:log10 or 1:64:log2, found {text!r}") from None
-        ends = [self._one(end) for end in (first, to)]
-        start, end = (value.factor if isinstance(value, Multiple) else value for value in ends)
+    def _range(self, text: str) -> list[float | Multiple]:
+        match = re.fullmatch(r"([^:]+):([^:]+):\s*log([\d.]+)\s*", text.lower())
+        if match is None or (base := number(match[3])) <= 1.0:
+            raise ValueError(f"expected a range like 0.01:100:log10 or 1:64:log2, found {text!r}")
+        ends = [self._one(end) for end in match.groups()[:2]]
+        start, end = map(amount, ends)
         if isinstance(ends[0], Multiple) != isinstance(ends[1], Multiple) or not 0.0 < start <= end:
             raise ValueError(f"expected a range from a number above 0 to one that is not smaller, found {text!r}")
         count = math.floor((math.log(end) - math.log(start)) / math.log(base) + 1e-9) + 1
@@ -166,7 +147,14 @@ class NumberList(Parsed):
             raise ValueError(f"expected a range of at most {_MOST_VALUES} values, found {text!r}")
         # Rounded as written by hand: 0.3, not 0.30000000000000004.
         numbers = [float(f"{start * base**at:.12g}") for at in range(count)]
-        return [Multiple(value) for value in numbers] if isinstance(ends[0], Multiple) else numbers
+        return [Multiple(value) for value in numbers] if isinstance(ends[0], Multiple) else [*numbers]
+
+
+def _number_or_multiple(word: str) -> float | Multiple:
+    try:
+        return number(word)
+    except ValueError:
+        return Multiple.parsed(word)
 
 
 def _constant(text: str) -> float | str | None:
@@ -196,10 +184,10 @@ def _pool(text: str) -> tuple[str, ...]:
     return parse_pool(text)
 
 
-def _threshold(text: str) -> str:
+def _threshold(text: str) -> object:
     from apsvm.metrics.thresholds import ThresholdRule
 
-    return str(ThresholdRule.parse(text.strip().lower()))
+    return ThresholdRule.parse(text.strip().lower())
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -221,22 +209,15 @@ def _feature_map(name: str) -> str:
     return name if name in ("auto", LINEAR) else str(parsed(name))  # the first two need no slow imports
 
 
-def _feature_maps() -> Iterable[str]:
-    from apsvm.data.features import FEATURE_MAPS
-
-    return FEATURE_MAPS
-
-
 def _metric(name: str) -> str:
     from apsvm.metrics import parse_metric
 
     return parse_metric(name).name
 
 
-def _metrics() -> Iterable[str]:
-    from apsvm.metrics import METRICS
-
-    return map(example_of, METRICS)
+def _registered(module: str, registry: str) -> Callable[[], Iterable[str]]:
+    """The names in a registry, which is imported when they are looked at."""
+    return lambda: getattr(import_module(module), registry)
 
 
 #: The value of a constant feature; none or a number that is not positive means no such feature.
@@ -245,13 +226,13 @@ CONSTANT = Parsed("constant", _constant, "NUMBER|auto|none")
 LABEL = Parsed("label", _label)
 #: Names of pooling functions for bags, with commas between them.
 POOL = Parsed("pool", _pool, "min,mean,max")
-#: A rule for a threshold, as text.
+#: A rule for a threshold.
 THRESHOLD = Parsed("rule", _threshold, names=lambda: ("f1", "fpr=A", "precision=A", "recall=A", "top=K"))
 #: Names with commas between them; a name with a comma is in double quotes.
 NAMES = Parsed("name,…", _names, "NAME,…")
 #: The name of an encoding of text.
 ENCODING = Parsed("name", _encoding, "NAME")
 #: The name of a feature map, in full: ``piecewise:4`` of ``piecewise``.
-FEATURES = Parsed("name", _feature_map, names=_feature_maps)
+FEATURES = Parsed("name", _feature_map, names=_registered("apsvm.data.features", "FEATURE_MAPS"))
 #: The canonical name of a metric.
-METRIC = Parsed("name", _metric, names=_metrics)
+METRIC = Parsed("name", _metric, names=_registered("apsvm.metrics", "METRICS"))

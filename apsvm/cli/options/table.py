@@ -84,10 +84,10 @@ _COUNT = click.IntRange(0, 1024)
 #: Option name → click's arguments, by topic; the flag is ``--name-with-dashes``, or ``flags``.
 TABLE: Mapping[str, Mapping[str, Any]] = {
     **_topic("tables",
-        label_column=_name("Column of the labels. [default: label, target, y, …; else the model's]"),
-        qid_column=_name("Column of the queries. [default: qid, query_id, …]"),
-        bag_column=_name("Column of the bags. [default: the model's]"),
-        id_column=_name("Column that names the rows; it is not a feature. [default: the model's]"),
+        label_column=_name("Column of the labels.", show_default="label, target, y, …; else the model's"),
+        qid_column=_name("Column of the queries.", show_default="qid, query_id, …"),
+        bag_column=_name("Column of the bags.", show_default="the model's"),
+        id_column=_name("Column that names the rows; it is not a feature.", show_default="the model's"),
         cost_column=_name("Column of the costs."),
         labelled_only=_flag("Leave out rows without a label."),
         drop=_of(NAMES, None, "Columns that are not features."),
@@ -102,10 +102,10 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
         date_order=_of(click.Choice(["dmy", "mdy"]), None, "Order of day and month in columns of dates that leave "
             "it open, such as 03/04/2024."),
         skip_lines=_of(click.IntRange(0), 0, "Lines of a CSV, or a sheet, above the names of columns."),
-        sheet=_name("The sheet of a workbook. [default: the first]"),
+        sheet=_name("The sheet of a workbook.", show_default="the first"),
         encoding=_of(ENCODING, "auto", "Encoding of a CSV. auto: UTF-8, or else cp1252, of Windows in Western "
             "Europe."),
-        decimal=_of(click.Choice([".", ","]), None, "Decimal mark of a CSV. [default: derived from the first rows]"),
+        decimal=_of(click.Choice([".", ","]), None, "Decimal mark of a CSV.", show_default="from the first rows"),
     ),
     **_topic("data",
         dtype=_of(click.Choice(["float64", "float32"]), "float64",
@@ -120,7 +120,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
         zero_based=_of(None, None, "Whether feature indices count from 0 or 1.", flags="--zero-based/--one-based",
             show_default="one-based, zero-based where an index is 0"),
         max_features=_of(click.IntRange(1, 2 ** 62), None, "Refuse a file with a feature beyond this many."),
-        positive_label=_of(LABEL, None, "Label that is positive; all others are negative. [default: 1]",
+        positive_label=_of(LABEL, None, "Label that is positive; all others are negative.", show_default="1",
             excludes="relevant_from"),
         relevant_from=_of(Number(), None, "Rows of this grade or a higher one are positive. Without it ndcg and "
             "nDCG read the grades.", metavar="GRADE"),
@@ -141,7 +141,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
             "Format of --boxes: VOC's text (of several classes a file each, in the folder OUT), or COCO's JSON.",
             needs="boxes"),
         nms=_of(Number(0.0, 1.0), None, "Leave out a box whose IoU with a better one of its image and class is "
-            "above. [default: none]", metavar="IOU", needs="boxes"),
+            "above.", show_default="none", metavar="IOU", needs="boxes"),
     ),
     **_topic("main",
         # Training
@@ -162,11 +162,10 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
             "no ranking.", flags="-B --bias"),
         one_vs_rest=_flag("Train a ranker for each label against all other rows, in one model. Several are trained "
             "at a time; rows may have several labels (1,4) or none."),
-        warm_start=_file("Start from the weights of this model.", "MODEL"),
         threshold=_of(THRESHOLD, None, "Score above which rows are positive, chosen on held-out rows. f1: the highest "
             "F1; fpr: the highest recall with at most a share A of the negatives called positive; precision: the "
             "highest recall with a precision of A; recall: the fewest rows with a recall of A; top: the best K of as "
-            "many rows as DATA has. [default: f1 for two classes]"),
+            "many rows as DATA has.", show_default="f1 for two classes"),
         calibrate=_of(click.Choice(["auto", "isotonic", "platt"]), None,
             "Make probabilities of scores, on the same held-out rows. isotonic: by isotonic regression; platt: by a "
             "sigmoid; auto: isotonic from 200 positives and 200 negatives on."),
@@ -176,7 +175,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
             "named."),
         validation=_file("Rows on which a metric is measured after each epoch; the best epoch's model is kept."),
         # Cross-validation
-        folds=_of(click.IntRange(2), 5, "Number of folds; three by default for the portfolio on large data."),
+        folds=_of(click.IntRange(2), 5, "Number of folds; of the portfolio on large data three."),
         output=_file("Train the chosen setting on all rows and write this model.", "MODEL", flags="-o --output"),
         data=_file("", "DATA"),
         json=_file("Write all results, each fold's included; - for stdout."),
@@ -212,8 +211,8 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
             "threshold, or 0.", flags="-m --metric", metavar="NAME", multiple=True),
         ties=_of(click.Choice([*TIE_RULES, RUN_TIES]), None,
             "Order of rows of equal score. As one block (scikit-learn; the expectation over their orders where AP "
-            "is not concerned), negatives first, in file order, or, of a run, by document name as trec_eval does. "
-            "[default: block; of runs docno]"),
+            "is not concerned), negatives first, in file order, or, of a run, by document name as trec_eval does.",
+            show_default="block; of runs docno"),
         per_query=_flag("Report every query too."),
         confidence=_of(Number(0, 1, open_low=True), None, "Report bootstrap intervals of this level, say 0.95, over "
             "queries or else over rows; with --compare, intervals of the differences in place of p.", metavar="LEVEL"),
@@ -235,7 +234,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
             "which trains on one unless more are requested."),
         seed=_of(click.IntRange(0), 0, "Seed of what is random: folds, --loss warp, and where --components begin. "
             "Exact trainers draw nothing else; it is written into the model."),
-        time_limit=_of(Number(0), None, "Seconds after which the best so far is kept. [default: none]"),
+        time_limit=_of(Number(0), None, "Seconds after which the best so far is kept.", show_default="none"),
         scheduler=_of(None, None, "Work on the dask cluster of this address, or on N processes here. DATA is then a "
             "pattern of parts, 'part-*.svm', or a folder of Parquet files: each worker reads its own parts under "
             "the same names.", metavar="ADDRESS|local:N"),

@@ -7,11 +7,10 @@ declare it.
 
 from __future__ import annotations
 
-import dataclasses
 import typing
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import Field
 from typing import Any, NamedTuple
 
 import click
@@ -24,58 +23,37 @@ from apsvm.cli.options.table import TABLE, Option
 from apsvm.trainers import TRAINERS, known_losses, trainer_of
 from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.one_vs_rest import OneVsRestTrainer
-from apsvm.trainers.settings import OF_ALL, Declared, Range, SettingsError, declared, plain_type
+from apsvm.trainers.settings import OF_ALL, Declared, declared, plain_type
 
 
-class Setting(NamedTuple):
-    """A setting of one trainer, as an option.
-
-    Attributes
-    ----------
-    name : the setting's name
-    about : its declaration
-    kind : the type of one value, apart from None and multiples
-    default : the default in the settings class
-    as_list : True if it takes several values, with commas between them (``apsvm cv``)
-    """
+class _Setting(NamedTuple):
+    """A setting of one trainer: its name, declaration and default, and the type of one value, apart from None and
+    multiples."""
 
     name: str
     about: Declared
-    kind: type
     default: object
-    as_list: bool = False
+    kind: type
 
-    @property
-    def how_parsed(self) -> tuple[object, ...]:
-        """Key of how values are parsed, without their range."""
+    def parsing(self) -> tuple[object, ...]:
+        """Key of how values are parsed; ranges are checked by the settings."""
         about = self.about
         return self.kind, self.default is False, tuple(about.choices), about.multiples, about.metric, about.path
 
-    @property
-    def shown_default(self) -> tuple[object, str]:
-        """The default for click (None without one, or if a text replaces it), and its text."""
+    def type(self, *, as_list: bool) -> ParamType:
         about = self.about
-        shown = about.grid if self.as_list and about.grid else self.default
-        if shown is None or (shown is self.default and (about.path or about.default_text)):
-            return None, about.default_text or ""
-        return shown, ", ".join(map(str, shown)) if isinstance(shown, tuple) else str(shown)
+        if about.path or (as_list and self.kind is float):
+            return NumberList(multiples=about.multiples)
+        of_kind: dict[object, ParamType] = {int: click.INT, float: Number()}
+        one = METRIC if about.metric else of_kind.get(self.kind, click.STRING)
+        one = click.Choice(list(about.choices)) if about.choices else one
+        return Several(one) if as_list else one
 
-    def type(self, limits: Range) -> ParamType:
-        """The click type that parses its values, within ``limits``."""
-        about = self.about
-        if about.path or (self.as_list and self.kind is float):
-            return NumberList(limits.low, limits.high, open_low=limits.open_low, multiples=about.multiples)
-        one: ParamType = click.STRING
-        if about.choices:
-            one = click.Choice(list(about.choices))
-        elif about.metric:
-            one = METRIC
-        elif self.kind is int:
-            low, high = (None if abs(bound) == float("inf") else int(bound) for bound in (limits.low, limits.high))
-            one = click.IntRange(low, high)
-        elif self.kind is float:
-            one = Number(limits.low, limits.high, open_low=limits.open_low)
-        return Several(one) if self.as_list else one
+    def shown_default(self, *, as_list: bool) -> str:
+        if as_list and self.about.grid:
+            return " … ".join(str(value) for value in dict.fromkeys((self.about.grid[0], self.about.grid[-1])))
+        is_unsaid = self.about.default_text or self.about.path or self.default is None
+        return self.about.default_text or "" if is_unsaid else str(self.default)
 
 
 class TrainerOption(Option):
@@ -89,67 +67,43 @@ class TrainerOption(Option):
         self.takers = takers
         self.topics = {trainer.family: trainer.title for trainer in takers}
 
-    @classmethod
-    def of_settings(cls, key: str, settings: Mapping[type[AnyTrainer], Setting]) -> TrainerOption:
-        """The option ``key`` of these trainers. TypeError if they parse its values differently."""
-        first, *others = settings.values()
-        families = [trainer.family for trainer in settings]
-        if any(other.how_parsed != first.how_parsed for other in others):
-            names = " and ".join(families)
-            raise TypeError(f"{names} declare {key} and read it differently: one of them needs another name")
 
-        def once(texts: Sequence[str], form: str, between: str) -> str:
-            """The text if all families share it; else each family's."""
-            if len(set(texts)) == 1:
-                return texts[0]
-            return between.join(form.format(family, text) for family, text in zip(families, texts, strict=True))
+def _option(key: str, of_trainers: Mapping[type[AnyTrainer], _Setting], *, as_lists: bool) -> TrainerOption:
+    """The option ``key`` of these trainers. TypeError if they parse its values differently."""
+    settings, families = list(of_trainers.values()), [trainer.family for trainer in of_trainers]
+    first, as_list = settings[0], as_lists and any(one.about.grid is not None for one in settings)
+    if len({one.parsing() for one in settings}) > 1:
+        names = " and ".join(families)
+        raise TypeError(f"{names} declare {key} and read it differently: one of them needs another name")
 
-        flags = [flag for one in settings.values() for flag in one.about.flags or [f"--{one.name.replace('_', '-')}"]]
-        help = once([one.about.help for one in settings.values()], "{}: {}", " ")
-        more: JsonDict = {"is_flag": True}
-        if first.default is not False:
-            defaults = [one.shown_default[1] for one in settings.values()]
-            default = first.shown_default[0] if len(set(defaults)) == 1 else None
-            if default is None and any(defaults):
-                help += f" [default: {once(defaults, '{} {}', '; ')}]"
-            alike = all(other.about.range == first.about.range for other in others)  # else each trainer checks its own
-            metavar = next((one.about.metavar for one in settings.values() if one.about.metavar), None)
-            more = {
-                "type": first.type(first.about.range if alike else Range()),
-                "default": default,
-                "show_default": default is not None,
-                "metavar": metavar,
-            }
-        takers = {trainer: setting.name for trainer, setting in settings.items()}
-        return cls([*dict.fromkeys(flags), key], takers, help=help, needs=first.about.needs, **more)
+    def joined(texts: Sequence[str], between: str) -> str:
+        """The text if all families share it; else each family's."""
+        differ = len(set(texts)) > 1
+        return between.join(map("{}: {}".format, families, texts)) if differ else texts[0]
+
+    flags = [flag for one in settings for flag in one.about.flags or [f"--{one.name.replace('_', '-')}"]]
+    more: JsonDict = {"is_flag": True}
+    if first.default is not False:
+        default = joined([one.shown_default(as_list=as_list) for one in settings], "; ")
+        metavar = next((one.about.metavar for one in settings if one.about.metavar), None)
+        more = {"type": first.type(as_list=as_list), "show_default": default or None, "metavar": metavar}
+    help = joined([one.about.help for one in settings], " ")
+    takers = {trainer: setting.name for trainer, setting in of_trainers.items()}
+    return TrainerOption([*dict.fromkeys(flags), key], takers, help=help, needs=first.about.needs, **more)
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenLoss:
-    """A value of ``--loss`` and its trainer."""
-
-    name: str
-    trainer: type[AnyTrainer]
-
-    @classmethod
-    def of(cls, name: str) -> ChosenLoss:
-        """The loss with its default trainer. Raises UnknownNameError."""
-        return cls(name, trainer_of(name))
-
-    def __str__(self) -> str:
-        return self.name
-
-
-def _loss(name: str) -> ChosenLoss:
+def _loss(name: str) -> str:
     """The loss of this name, in any case, or package.module:Name of a user's own. Raises ValueError."""
-    return ChosenLoss.of(name if ":" in name else name.strip().lower())
+    name = name if ":" in name else name.strip().lower()
+    trainer_of(name)
+    return name
 
 
-#: The name of a loss: a ``ChosenLoss``.
+#: The name of a loss.
 LOSS = Parsed("name", _loss, f"[{'|'.join(known_losses())}|package.module:Name]", known_losses)
 
 
-def option_name(field: dataclasses.Field[object], about: Declared) -> str:
+def option_name(field: Field[object], about: Declared) -> str:
     """The setting's name on the command line and in configuration files: ``lambda`` for ``regularisation``."""
     return about.flags[-1].lstrip("-").replace("-", "_") if about.flags else field.name
 
@@ -159,29 +113,23 @@ def trainer_options(*, as_lists: bool = False, without: Collection[str] = ()) ->
 
     as_lists : settings that have a grid, of any trainer, take several values, with commas between them (``apsvm cv``)
     """
-    settings: dict[str, dict[type[AnyTrainer], Setting]] = {}
+    settings: dict[str, dict[type[AnyTrainer], _Setting]] = {}
     for trainer in TRAINERS.values():
         hints = typing.get_type_hints(trainer.Settings)
         for name, (field, about) in declared(trainer.Settings).items():
             if about.option and name not in OF_ALL:
-                setting = Setting(name, about, plain_type(hints[name]), field.default)
+                setting = _Setting(name, about, field.default, plain_type(hints[name]))
                 settings.setdefault(option_name(field, about), {})[trainer] = setting
-    if as_lists:
-        for of_key in settings.values():
-            if any(one.about.grid is not None for one in of_key.values()):
-                of_key |= {trainer: one._replace(as_list=True) for trainer, one in of_key.items()}
-    made = [TrainerOption.of_settings(key, of_key) for key, of_key in settings.items() if key not in without]
+    made = [_option(key, of_key, as_lists=as_lists) for key, of_key in settings.items() if key not in without]
     for key in ("validation", "query_weights"):  # data that only some trainers use
         takers = [trainer for trainer in TRAINERS.values() if getattr(trainer.capabilities, key)]
         if key not in without:
-            more = {name: value for name, value in TABLE[key].items() if name != "flags"}
-            made.append(TrainerOption([f"--{key.replace('_', '-')}"], dict.fromkeys(takers), **more))
+            made.append(TrainerOption([f"--{key.replace('_', '-')}"], dict.fromkeys(takers), **TABLE[key]))
     return made
 
 
 class TrainersCommand(HelpfulCommand):
-    """A command with the options of all trainers; each family is a topic of its help. TypeError if two options share a
-    name or a flag.
+    """A command with the options of all trainers; each family is a topic of its help.
 
     Parameters
     ----------
@@ -191,17 +139,6 @@ class TrainersCommand(HelpfulCommand):
     def __init__(self, *arguments: Any, as_lists: bool = False, without: str = "", **more: Any) -> None:
         super().__init__(*arguments, **more)
         self.params += trainer_options(as_lists=as_lists, without=without.split())
-        owners: dict[str, str] = {}
-        for param in self.params:
-            owner = "the command"
-            if isinstance(param, TrainerOption):
-                owner = f"the setting {param.name} of {' and '.join(trainer.family for trainer in param.takers)}"
-            for word in {param.name or "", *param.opts, *param.secondary_opts}:
-                if word in owners:
-                    raise TypeError(
-                        f"{word} is an option of {owners[word]}, and of {owner}: one needs another name or flag"
-                    )
-                owners[word] = owner
 
 
 def options_of_trainers() -> list[TrainerOption]:
@@ -216,15 +153,15 @@ def settings_named(trainer: type[AnyTrainer], options: JsonObject, named: Collec
     return {setting: options[name] for setting, name in taken.items() if setting is not None and name in named}
 
 
-def refuse_options_of_others(losses: Sequence[ChosenLoss], named: Collection[str]) -> None:
+def refuse_options_of_others(losses: Sequence[str], named: Collection[str]) -> None:
     """Raises UsageError for an option in ``named`` that none of the chosen losses uses."""
     for option in options_of_trainers():
-        if option.name in named and not any(loss.trainer in option.takers for loss in losses):
+        if option.name in named and option.takers.keys().isdisjoint(map(trainer_of, losses)):
             titles = " and ".join(trainer.title for trainer in option.takers)
             raise click.UsageError(f"{option.opts[-1]} is not for --loss {losses[0]}: it is for {titles}")
 
 
-def planned(loss: ChosenLoss, options: JsonObject, named: Collection[str]) -> AnyTrainer:
+def planned(loss: str, options: JsonObject, named: Collection[str]) -> AnyTrainer:
     """The plan for a loss and the options' values, of several classes one against the rest; bad combinations end the
     command.
 
@@ -232,20 +169,19 @@ def planned(loss: ChosenLoss, options: JsonObject, named: Collection[str]) -> An
     """
     if len(options["C"] or ()) > 1:
         raise click.UsageError("-C takes one value here: apsvm cv compares several")
-    settings = settings_named(loss.trainer, options, named) | {name: options[name] for name in OF_ALL & set(named)}
+    kind = trainer_of(loss)
+    settings = settings_named(kind, options, named) | {name: options[name] for name in OF_ALL & set(named)}
     with usage_errors(loss):
-        trainer = loss.trainer(loss.name, loss.trainer.Settings(**settings), frozenset(settings))
+        trainer = kind(loss, kind.Settings(**settings), frozenset(settings))
         return OneVsRestTrainer(trainer) if options["one_vs_rest"] else trainer
 
 
 @contextmanager
-def usage_errors(loss: ChosenLoss) -> Iterator[None]:
-    """Turns conflicts of settings and losses into usage errors."""
+def usage_errors(loss: str) -> Iterator[None]:
+    """Turns errors of the loss into usage errors."""
     from apsvm.losses.base import LossError
 
     try:
         yield
     except (LossError, UnknownNameError) as error:
         raise click.UsageError(f"--loss {loss}: {error}") from None
-    except SettingsError as error:
-        raise click.UsageError(str(error)) from None

@@ -12,7 +12,6 @@ import click
 
 from apsvm._support.machine import cores
 from apsvm._support.types import JsonDict
-from apsvm.cli.options.trainers import ChosenLoss
 from apsvm.cli.shared import all_given, refuse_same_file, say, writing
 from apsvm.data.read_options import ReadOptions
 from apsvm.trainers.settings import Multiple
@@ -134,6 +133,6 @@ def run_record(data: str, dataset: Dataset, read: ReadOptions, read_seconds: flo
 
 def as_json(value: object) -> object:
     """The value of an option."""
-    if isinstance(value, Multiple | ChosenLoss):
-        return str(value)
-    return [as_json(one) for one in value] if isinstance(value, tuple | list) else value
+    if isinstance(value, list | tuple) and not isinstance(value, Multiple):
+        return [as_json(one) for one in value]
+    return value if isinstance(value, str | int | float | None) else str(value)

@@ -71,7 +71,7 @@ class StructuredSettings(Settings):
         choices=BOUNDS,
         grid=("hinge", "tight"),
         help="What bounds the loss from above: the convex structured hinge of the papers, or the tighter ramp, from "
-        "the hinge's minimiser (and --warm-start's model) to a stationary point: often better where some positives "
+        "the hinge's minimiser to a stationary point: often better where some positives "
         "are hopeless. auto: whichever is better on rows held out, with the best of a few C each where -C is auto.",
     )
     latent: bool = setting(
@@ -85,8 +85,7 @@ class StructuredSettings(Settings):
         label="start",
         metavar="START",
         help="Where --latent begins: anneal, from the bags' means to their best rows, with the loss and with the 0-1 "
-        "loss; bag-means, a training on the means; random:N, the best of N random choices of a row a bag; or "
-        "--warm-start MODEL.",
+        "loss; bag-means, a training on the means; random:N, the best of N random choices of a row a bag.",
     )
     layer_wise: str = setting(
         "",
