@@ -42,9 +42,7 @@ def test_train_predict_eval_info(two_kinds, run, tmp_path):
     both = run("eval", path, "--model", model, "--model", linear, "-m", "AP", "--json").stdout
     of_two, of_one = (system["AP"] for system in _figures(json.loads(both)))
     assert of_two > of_one + 0.05
-    text = run("info", model).stdout
-    assert "a ranker of several components" in text
-    assert "component 2" in text
+    assert "a ranker of several components" in run("info", model).stdout
     assert len(json.loads(run("info", model, "--json").stdout)["components"]) == 2
 
 

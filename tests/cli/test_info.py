@@ -76,8 +76,6 @@ ALL = Header(
 TOLD = {
     "labels": "2 is positive, all others (0, 1) are negative",
     "features": "4, counted from 0; scale: l2; constant feature: 2",
-    "weights": "2 are not zero, norm 5, constant 1.5",
-    "C": "2.5",
     "settings": "bound: tight; seed: 7",
     "chosen by": "folds: 2; rule: highest mean",
     "choice": "(2 folds): tight bound, C = 2.5, AP 0.7500",
@@ -86,7 +84,6 @@ TOLD = {
     "left out": "class 4",
     "data": "rows.svm, 1,234 rows, 1,000 positive, 2 queries (1 left out), 3 left out",
     "sha256": "ab12",
-    "estimator": "APSVMClassifier",
     "versions": "apsvm 1, numpy 2",
 }
 
@@ -108,7 +105,6 @@ def test_all_that_is_printed(run, tmp_path):
     LinearRanker(np.array([3.0, 4.0]), 0.0, of_a_table).save(tmp_path / "m")
     shown = facts(run("info", tmp_path / "m").stdout)
     assert shown["features"] == "2; scale: maxabs"
-    assert shown["weights"] == "2 are not zero, norm 5"
     assert shown["choice"] == "hinge bound: x"
     assert shown["columns"] == "label: y; qid: q; bag: g; cost: c; id: i; missing: indicator a: a number b: a number"
     assert shown["data"] == "t.csv, 5 rows"
@@ -160,7 +156,7 @@ def test_what_moves_the_cursor_is_escaped(run, tmp_path):
     for options in ((), ("--json",)):
         text = run("info", tmp_path / "m", *options).stdout
         assert "\\x1b[2J" in text or "\\u001b[2J" in text
-        for place in ("loss", "metric", "key", "state", "detail", "file", "digest", "count", "estimator"):
+        for place in ("loss", "key", "state", "detail", "file", "digest", "count"):
             assert place in text
         assert all(character.isprintable() or character == "\n" for character in text)
 

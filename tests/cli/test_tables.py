@@ -172,7 +172,7 @@ def test_reasons_are_the_columns_of_a_table(run, tmp_path, rng):
     run("train", "-q", "pairs.csv", "m", "--features", "products", "--bound", "hinge", "-C", 1, cwd=tmp_path)
     model, first = load_model(tmp_path / "m"), rows[0].split(",")
     usual = [column.fill for column in model.header.features.columns.features]
-    (row, at_usual) = model.contributions(np.array([[float(first[0]), float(first[1])], usual]))[:]
+    (row, at_usual) = model.contributions(np.array([[float(first[0]), float(first[1])], usual]))[0][:]
     of_a, of_b, of_both = row - at_usual
     (tmp_path / "one.csv").write_text("\n".join(["a,b,y", rows[0]]))
     told = run("predict", "one.csv", "m", "--top", 1, "--explain", cwd=tmp_path).stdout

@@ -103,7 +103,7 @@ def test_zero_based(option, cancer, trained, run, write_rows, tmp_path):
     assert "--zero-based" in done.stderr
     run("train", *HINGE, "-q", data, model, *option)
     assert np.array_equal(load_model(model).coef, load_model(trained(cancer)).coef)
-    assert load_model(model).zero_based
+    assert load_model(model).header.features.zero_based
     # The model knows how its files count.
     predicted = run("predict", data, model).stdout
     assert predicted == run("predict", cancer.path, trained(cancer)).stdout

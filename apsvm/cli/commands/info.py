@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import click
 
 from apsvm._support.shown import printable, shortened
-from apsvm._support.types import JsonDict, JsonObject
+from apsvm._support.types import JsonDict
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import files, options
 from apsvm.cli.reading import columns_in_words, read_any_model
@@ -18,7 +18,7 @@ from apsvm.cli.shared import put
 
 if TYPE_CHECKING:
     from apsvm.models.base import Model
-    from apsvm.models.header import Data, Header
+    from apsvm.models.header import Data
 
 #: The width of the names at the left, and of the lines.
 LEFT, WIDTH = 13, 100
@@ -49,24 +49,28 @@ def info(model: str, as_json: bool) -> None:
 
 
 def _described(model: Model) -> Iterator[tuple[str, str]]:
-    """Names and texts of the description: model, training, settings, choice, decision, ending."""
-    from apsvm.report.words import certificate, meaning, members, probabilities_in_words, shown, threshold_in_words
+    """Names and texts of the description: model, features, settings, choice, decision, ending, data."""
+    from apsvm.report.words import (
+        certificate,
+        meaning,
+        members,
+        probabilities_in_words,
+        settings_of,
+        shown,
+        threshold_in_words,
+    )
     from apsvm.trainers.summary import chosen
 
     header, columns = model.header, model.header.features.columns
     yield "model", model.description + (f": {len(model.headers)} classes" if model.has_classes else "")
     yield "loss", shortened(header.loss)
-    yield "trainer", header.family
-    yield "metric", shortened(header.metric or "")
     yield "labels", meaning(header.labels)
     yield "features", _features(model)
-    yield from _weights(model)
-    yield from _settings(header)
-    selection = {name: value for name, value in (header.selection or {}).items() if not isinstance(value, dict)}
-    yield "chosen by", "; ".join(f"{name}: {shown(value)}" for name, value in selection.items())
+    yield "settings", _listed({name: shown(value) for name, value in (*settings_of(header), ("seed", header.seed))})
+    selection = {name: shown(value) for name, value in (header.selection or {}).items() if not isinstance(value, dict)}
+    yield "chosen by", _listed(selection)
     for line in chosen(header, header.metric):
         yield "choice", line
-    yield from _compared(header.details)
     yield "positive", "" if header.threshold is None else threshold_in_words(header.threshold)
     yield "probability", "" if header.calibration is None else probabilities_in_words(header.calibration)
     if model.has_classes:
@@ -80,14 +84,17 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     for skipped in header.classes_skipped:
         yield "left out", f"class {header.shown_label(skipped.label)}: {skipped.reason}"
     if columns is not None:
-        named = {part: getattr(columns, part) for part in ("label", "qid", "bag", "cost", "id", "missing")}
-        yield "columns", "; ".join(f"{part}: {name}" for part, name in named.items() if name is not None)
+        roles = {part: getattr(columns, part) for part in ("label", "qid", "bag", "cost", "id", "missing")}
+        yield "columns", _listed(roles)
         for line in columns_in_words(columns)[:MOST_COLUMNS]:
             yield "", line
     yield "data", _data(header.data)
     yield "sha256", header.data.sha256
-    yield "estimator", header.estimator or ""
     yield "versions", ", ".join(f"{name} {version}" for name, version in header.versions.items())
+
+
+def _listed(values: Mapping[str, str | None]) -> str:
+    return "; ".join(f"{name}: {value}" for name, value in values.items() if value)
 
 
 def _features(model: Model) -> str:
@@ -102,43 +109,6 @@ def _features(model: Model) -> str:
         "" if features.bias is None else f"constant feature: {features.bias:g}",
     ]
     return "; ".join(filter(None, parts))
-
-
-def _weights(model: Model) -> Iterator[tuple[str, str]]:
-    """Sizes of the parts: components, layers, factors."""
-    summary = model.summary()
-    if "factors" in summary:
-        yield "factors", str(summary["factors"])
-    if "units" in summary:
-        yield "layers", ", ".join(map(str, summary["units"]))
-    parts = [part.summary() for part in model.linear_parts()] or [summary] * ("weights" in summary)
-    for number, part in enumerate(parts, start=1):
-        weights: JsonObject = part["weights"]
-        norm = "beyond float64" if weights["norm"] is None else f"{weights['norm']:.6g}"
-        constant = f", constant {part['intercept']:.6g}" if part.get("intercept") else ""
-        name = f"component {number}" if len(parts) > 1 else "weights"
-        yield name, f"{weights['nonzero']:,} are not zero, norm {norm}{constant}"
-
-
-def _settings(header: Header) -> Iterator[tuple[str, str]]:
-    """C, settings that differ from the defaults, and the seed."""
-    from apsvm.report.words import settings_of, shown
-
-    facts = {name: shown(value) for name, value in settings_of(header)}
-    yield "C", facts.pop("C", "")
-    facts["seed"] = str(header.seed or "")
-    yield "settings", "; ".join(f"{name}: {value}" for name, value in facts.items() if value)
-
-
-def _compared(details: JsonObject) -> Iterator[tuple[str, str]]:
-    """Figures on held-out rows of the feature maps and of each bound and C, the best first."""
-    features, choice = details.get("features", {}), details.get("choice", {})
-    maps = [f"{name[3:]} {value:.4f}" for name, value in features.items() if name.startswith("of_")]
-    bounds = [f"{one['bound']}, C = {one['C']}: {one['loss']:.4f}" for one in choice.get("candidates", ())]
-    if maps:
-        yield "compared", f"AP of {', '.join(maps)} on {features['held_out']}"
-    if bounds:
-        yield "compared", f"loss on {choice['held_out']}: {'; '.join(bounds)}"
 
 
 def _data(data: Data) -> str:
