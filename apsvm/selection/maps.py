@@ -58,6 +58,10 @@ class MapChoice(NamedTuple):
     takes_columns: bool
     takes_rules: bool
 
+    def figures(self) -> dict[str, Json]:
+        """The comparison, for the header of the model."""
+        return {**self.comparison.figures("rules", "columns"), "metric": self.metric}
+
     def __str__(self) -> str:
         of_rules, of_columns, _, how = self.comparison
         by = f"by {abs(of_rules - of_columns):.3f} of {self.metric} ({how})"
@@ -99,7 +103,7 @@ def complete(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training | 
         return columns
     watch.remark(str(maps))
     spent = replace(columns.completion, seconds=time.perf_counter() - began)
-    columns, details = replace(columns, completion=spent), {"features": maps.comparison.figures()}
+    columns, details = replace(columns, completion=spent), {"features": maps.figures()}
     if not maps.takes_rules:
         return replace(columns, details=details)
     fit = rules.raw.prepared()

@@ -42,7 +42,7 @@ class Mixture(NamedTuple):
 
     def figures(self) -> dict[str, Json]:
         """The comparison, for the header of the model."""
-        return self.comparison.figures()
+        return self.comparison.figures("two", "one")
 
     def __str__(self) -> str:
         of_two, of_one, errors, how = self.comparison

@@ -59,8 +59,8 @@ def test_positives_of_one_kind_keep_one_and_it_is_said():
     assert result.w.shape == (4,)
     assert any(note.startswith("--components auto: 1: AP ") for note in result.notes)
     figures = result.details["choice"]["components"]
-    assert figures["of_other"] - figures["of_chosen"] < 0.02
-    assert figures["errors"] < CHANCE
+    assert figures["of_two"] - figures["of_one"] < 0.02
+    assert figures["standard_errors"] < CHANCE
 
 
 def test_precisions_of_the_positives_add_up_to_ap(rng):
