@@ -68,38 +68,23 @@ _WEEKDAYS = "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column that becomes features.
+    """A column that becomes features."""
 
-    Attributes
-    ----------
-    name : the column's name in the table
-    kind : see ``ColumnKind``
-    fill : value of a missing number, or of a missing date in days before the newest; None: missing cells are refused
-    categories : words of a category that have features, in alphabetical order
-    other : True if all other words of a category share a feature
-    missing : True if missing cells have a feature, after the column's others
-    style : decimal separator of numbers that are words, one of ``NUMBER_STYLES``; "" without such numbers
-    order : order of day, month and year in dates, one of ``ORDERS``
-    newest : the newest training date, in days since 1 January 1970
-    parts : parts of dates that become features
-    rare : training words of a category that share a feature, if they are at most ``MOST_RARE``
-    zoned : True if the dates have time zones
-    why : reason for the kind; "" in models of earlier versions
-    """
-
-    name: str
+    name: str  #: the column's name in the table
     kind: ColumnKind = ColumnKind.NUMBER
+    #: Value of a missing number, or of a missing date in days before the newest; None: missing cells are refused.
     fill: float | None = None
-    categories: tuple[str, ...] = ()
-    other: bool = False
-    missing: bool = False
-    style: Annotated[str, ("", *NUMBER_STYLES)] = ""
-    order: Annotated[str, ("", *ORDERS)] = ""
-    newest: float = 0.0
-    parts: tuple[DatePart, ...] = ()
+    categories: tuple[str, ...] = ()  #: words of a category that have features, in alphabetical order
+    other: bool = False  #: all other words of a category share a feature
+    missing: bool = False  #: missing cells have a feature, after the column's others
+    style: Annotated[str, ("", *NUMBER_STYLES)] = ""  #: decimal separator of numbers that are words
+    order: Annotated[str, ("", *ORDERS)] = ""  #: order of day, month and year in dates
+    newest: float = 0.0  #: the newest training date, in days since 1 January 1970
+    parts: tuple[DatePart, ...] = ()  #: parts of dates that become features
+    #: Training words of a category that share a feature, if they are at most ``MOST_RARE``.
     rare: tuple[str, ...] = field(default=(), compare=False)
-    zoned: bool = False
-    why: str = field(default="", compare=False)
+    zoned: bool = False  #: the dates have time zones
+    why: str = field(default="", compare=False)  #: reason for the kind; "" in models of earlier versions
 
     def __post_init__(self) -> None:
         is_date = self.kind is ColumnKind.DATE
@@ -126,28 +111,20 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Conversion of a table's columns to rows.
+    """Conversion of a table's columns to rows."""
 
-    Attributes
-    ----------
-    features : columns that become features, in the order of the training file
-    label, qid, bag, cost, id : names of the columns with these roles; None without
-    label_words : labels that are words: word k is the label k, and of two words the first is negative
-    missing : rule for missing cells, one of ``MISSING_RULES``
-    left_out : other columns of the training file, which are not used
-    why_left_out : the reason for each of them
-    """
-
-    features: tuple[Column, ...] = ()
+    features: tuple[Column, ...] = ()  #: columns that become features, in the order of the training file
+    #: Names of the columns with these roles; None without.
     label: str | None = None
     qid: str | None = None
     bag: str | None = None
     cost: str | None = None
     id: str | None = None
+    #: Labels that are words: word k is the label k, and of two words the first is negative.
     label_words: tuple[str, ...] = ()
-    missing: Annotated[str, MISSING_RULES] = "median"
-    left_out: tuple[str, ...] = field(default=(), compare=False)
-    why_left_out: Mapping[str, str] = field(default_factory=dict, compare=False)
+    missing: Annotated[str, MISSING_RULES] = "median"  #: rule for missing cells
+    left_out: tuple[str, ...] = field(default=(), compare=False)  #: other columns of the training file
+    why_left_out: Mapping[str, str] = field(default_factory=dict, compare=False)  #: the reason for each of them
 
     @property
     def width(self) -> int:
@@ -188,20 +165,12 @@ def label_number(label: float | str, words: Sequence[str] = ()) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ForModel:
-    """Features of the model for which rows are read.
+    """Features of the model for which rows are read."""
 
-    Attributes
-    ----------
-    columns : columns of the table on which it was trained; None for other formats
-    names : names of the features, if they have names
-    width : number of features
-    label_words : names of the labels 0 and 1
-    """
-
-    columns: Columns | None
-    names: tuple[str, ...] | None
-    width: int
-    label_words: tuple[str, ...] = ()
+    columns: Columns | None  #: columns of the table on which it was trained; None for other formats
+    names: tuple[str, ...] | None  #: names of the features, if they have names
+    width: int  #: number of features
+    label_words: tuple[str, ...] = ()  #: names of the labels 0 and 1
 
 
 #: For reading labels only.

@@ -21,26 +21,18 @@ CALIBRATIONS = ("isotonic", "platt")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
-    """Rows with a score above ``value`` are called positive.
+    """Rows with a score above ``value`` are called positive."""
 
-    Attributes
-    ----------
-    value : a score, including the model's constant
-    rule : "f1", "fpr=0.01" … (``apsvm.metrics.thresholds``); "loss": the loss reads the sign of scores; "class
-        weights": the rows on the wrong side have the least weight; "probability": rows above have a probability above
-        one half
-    held_out : the rows on which it was chosen, in words ("5 folds of rows"); None: the training rows
-    precision, recall, false_positive_rate : on the rows on which it was chosen, if known
-    called : share of those rows that is called positive
-    """
-
-    value: float
+    value: float  #: a score, including the model's constant
+    #: "f1", "fpr=0.01" … (``apsvm.metrics.thresholds``); "loss": the loss reads the sign of scores; "class weights":
+    #: the rows on the wrong side have the least weight; "probability": rows above have a probability above one half.
     rule: str
-    held_out: str | None = None
+    held_out: str | None = None  #: the rows on which it was chosen ("5 folds of rows"); None: the training rows
+    #: Figures on these rows, if known.
     precision: float | None = None
     recall: float | None = None
     false_positive_rate: float | None = None
-    called: float | None = None
+    called: float | None = None  #: share of the rows that is called positive
 
 
 def line_of(threshold: Threshold | None) -> float:
@@ -50,28 +42,21 @@ def line_of(threshold: Threshold | None) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """Probability that a row with a given score is positive, non-decreasing in the score.
-
-    Attributes
-    ----------
-    method : one of ``CALIBRATIONS``
-    slope, offset : of Platt's method, p = 1 / (1 + exp(−(slope·score + offset)))
-    lower, upper : of Platt's method, the limits of p: held-out scores give no evidence beyond them
-    scores, probabilities : of isotonic regression, the corners of a piecewise linear p, constant outside them
-    held_out : the rows to which it was fitted, in words
-    rows, positives : number of these rows, and of positives among them
-    """
+    """Probability that a row with a given score is positive, non-decreasing in the score."""
 
     method: Annotated[str, CALIBRATIONS]
+    #: Of Platt's method, p = 1 / (1 + exp(−(slope·score + offset))), within limits beyond which held-out scores give no
+    #: evidence.
     slope: float | None = None
     offset: float | None = None
     lower: float = 0.0
     upper: float = 1.0
+    #: Of isotonic regression, the corners of a piecewise linear p, constant outside them.
     scores: tuple[float, ...] = ()
     probabilities: tuple[float, ...] = ()
-    held_out: str = ""
-    rows: int = 0
-    positives: int = 0
+    held_out: str = ""  #: the rows to which it was fitted, in words
+    rows: int = 0  #: their number
+    positives: int = 0  #: number of positives among them
 
     def __post_init__(self) -> None:
         require(_ascend(0.0, self.lower, self.upper, 1.0), "0 ≤ 'calibration.lower' ≤ 'calibration.upper' ≤ 1")

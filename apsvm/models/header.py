@@ -50,55 +50,35 @@ class LabelKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
-    """Meaning of the training labels, by which labels of other rows are read (``apsvm.data.labels``).
-
-    Attributes
-    ----------
-    kind : see ``LabelKind``
-    positive : the positive label, if there is a single one
-    negative : the other labels of the training rows, at most a hundred
-    relevant_from : the lowest relevant label, if the user named one
-    relevant_above : rows with higher labels are relevant: for ``ORDER`` the lowest training label, for ``THRESHOLD``
-        the default if no lowest relevant label was named
-    cuts : for ``ORDER``, the ascending values that divide real targets into classes; class 1 is below the first
-    several : True if a row may have several labels, or none
-    names : names of the negative and the positive class, if they are not numbers
-    """
+    """Meaning of the training labels, by which labels of other rows are read (``apsvm.data.labels``)."""
 
     kind: LabelKind = LabelKind.BINARY
-    positive: float | None = None
-    negative: tuple[float, ...] = ()
-    relevant_from: float | None = None
+    positive: float | None = None  #: the positive label, if there is a single one
+    negative: tuple[float, ...] = ()  #: the other labels of the training rows, at most a hundred
+    relevant_from: float | None = None  #: the lowest relevant label, if the user named one
+    #: Rows with higher labels are relevant: for ``ORDER`` the lowest training label, for ``THRESHOLD`` the default if
+    #: no lowest relevant label was named.
     relevant_above: float | None = None
+    #: For ``ORDER``, the ascending values that divide real targets into classes; class 1 is below the first.
     cuts: tuple[float, ...] | None = None
-    several: bool = False
-    names: tuple[str, ...] | None = None
+    several: bool = False  #: a row may have several labels, or none
+    names: tuple[str, ...] | None = None  #: of the negative and the positive class, if they are not numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """Conversion of a file's columns to the features that w weighs.
+    """Conversion of a file's columns to the features that w weighs."""
 
-    Attributes
-    ----------
-    zero_based : True if the training file counted features from 0
-    map : name of the feature map, which comes before the scaling; its arrays are in the model
-    scale : scaling of the mapped columns. The weights include "maxabs" and "standard"; with "l2" rows are divided by
-        their Euclidean length before scoring
-    bias : value of the constant feature in training; None without
-    names : names of the columns, if they had names
-    pool : functions of ``POOLS`` that first pool the rows of a bag, each giving a column for every feature of the file;
-        None: rows are not pooled
-    columns : conversion of the columns of a table to features, if the training file was a table
-    """
-
-    zero_based: bool = False
-    map: str = "linear"
+    zero_based: bool = False  #: the training file counted features from 0
+    map: str = "linear"  #: the feature map, which comes before the scaling; its arrays are in the model
+    #: Scaling of the mapped columns. The weights include "maxabs" and "standard"; with "l2" rows are divided by their
+    #: Euclidean length before scoring.
     scale: Annotated[str, SCALES] = "none"
-    bias: float | None = None
-    names: tuple[str, ...] | None = None
+    bias: float | None = None  #: value of the constant feature in training; None without
+    names: tuple[str, ...] | None = None  #: of the columns, if they had names
+    #: Functions that first pool the rows of a bag, each giving a column for every feature of the file.
     pool: tuple[Annotated[str, POOLS], ...] | None = None
-    columns: Columns | None = None
+    columns: Columns | None = None  #: conversion of a table's columns to features, if the training file was a table
 
     def __post_init__(self) -> None:
         require(self.pool is None or 0 < len(self.pool) == len(set(self.pool)), "distinct names in 'features.pool'")
@@ -113,30 +93,21 @@ class Features:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """The certificate of a structured SVM: ``primal`` ≥ the optimum ≥ ``dual`` of ½‖w‖² + C·risk, from feasible points.
+    """The certificate of a structured SVM: ``primal`` ≥ the optimum ≥ ``dual`` of ½‖w‖² + C·risk, from feasible
+    points."""
 
-    Attributes
-    ----------
-    primal, dual : objective at w, and a lower bound of the optimum
-    gap, tolerance : primal − dual, and the requested gap, ε·C
-    bound : "hinge", or "tight": then the bounds are those of the convex majorant at the stationary point
-    exact : False if the solved problem only approximates that of the loss (oracle "appx")
-    hinge_objective : for the tight bound, the hinge's optimum, where the descent began
-    stationary : True if the bounds are those of a convex majorant that touches the objective at w. Training on bags and
-        the tight bound end at such a stationary point, which need not be the optimum
-    loss : loss of the problem, if it is not the model's own
-    layer : layer of a network, from 1, whose weights the last convex problem optimised with the others fixed
-    """
-
-    primal: float
-    dual: float
-    gap: float
-    tolerance: float
-    bound: str = "hinge"
-    exact: bool = True
-    hinge_objective: float | None = None
+    primal: float  #: objective at w
+    dual: float  #: lower bound of the optimum
+    gap: float  #: primal − dual
+    tolerance: float  #: the requested gap, ε·C
+    bound: str = "hinge"  #: or "tight": the bounds are those of the convex majorant at the stationary point
+    exact: bool = True  #: False if the solved problem only approximates that of the loss (oracle "appx")
+    hinge_objective: float | None = None  #: for the tight bound, the hinge's optimum, where the descent began
+    #: The bounds are those of a convex majorant that touches the objective at w. Training on bags and the tight bound
+    #: end at such a stationary point, which need not be the optimum.
     stationary: bool = False
-    loss: str | None = None
+    loss: str | None = None  #: loss of the problem, if it is not the model's own
+    #: Layer of a network, from 1, whose weights the last convex problem optimised with the others fixed.
     layer: int | None = None
 
     @property
@@ -147,20 +118,12 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gradient:
-    """Result of a smooth convex training.
+    """Result of a smooth convex training."""
 
-    Attributes
-    ----------
-    value : the objective at w
-    gradient_norm : largest absolute entry of its gradient
-    target : tolerance of ``gradient_norm``
-    evaluations : number of evaluations of the objective
-    """
-
-    value: float
-    gradient_norm: float
-    target: float | None = None
-    evaluations: int | None = None
+    value: float  #: the objective at w
+    gradient_norm: float  #: largest absolute entry of its gradient
+    target: float | None = None  #: tolerance of ``gradient_norm``
+    evaluations: int | None = None  #: number of evaluations of the objective
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,23 +149,15 @@ class Epochs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Data:
-    """Training rows.
+    """Training rows."""
 
-    Attributes
-    ----------
-    file, sha256 : base name of their file, and the SHA-256 of its bytes
-    rows, positives : number of rows, and of positives among them
-    queries, queries_skipped : number of queries, and of those without anything to rank
-    counts : further counts of the family, by name
-    """
-
-    file: str = ""
-    sha256: str = ""
+    file: str = ""  #: base name of their file
+    sha256: str = ""  #: of the file's bytes
     rows: int = 0
     positives: int | None = None
     queries: int | None = None
-    queries_skipped: int | None = None
-    counts: Mapping[str, int] = field(default_factory=dict)
+    queries_skipped: int | None = None  #: number of queries without anything to rank
+    counts: Mapping[str, int] = field(default_factory=dict)  #: further counts of the family, by name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,46 +170,27 @@ class SkippedClass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A ranker in an average (``apsvm.models.averages``).
+    """A ranker in an average (``apsvm.models.averages``)."""
 
-    Attributes
-    ----------
-    header : fields of its header that differ from the average's
-    intercept : its constant
-    divisor : divisor of its scores, above 0
-    """
-
-    header: Mapping[str, Json]
-    intercept: float
-    divisor: float
+    header: Mapping[str, Json]  #: fields of its header that differ from the average's
+    intercept: float  #: its constant
+    divisor: float  #: divisor of its scores, above 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrainingResult:
-    """Common fields of a training's outcome and its model's header.
+    """Common fields of a training's outcome and its model's header."""
 
-    Attributes
-    ----------
-    metric : metric whose shortfall is the loss, as ``apsvm eval`` names it
-    state : reason why the training stopped
-    as_asked : True if it stopped as requested
-    iterations : number of iterations of all stages, if the family counts them
-    C : weight of the risk, if there is one
-    certificate, gradient, epochs : result of the optimisation; a family has at most one of them
-    details : other values of the family, by name
-    threshold : score above which rows are called positive
-    data : the training rows
-    """
-
-    metric: str | None = None
-    state: str = ""
-    as_asked: bool = True
-    iterations: int | None = None
-    C: float | None = None
+    metric: str | None = None  #: metric whose shortfall is the loss, as ``apsvm eval`` names it
+    state: str = ""  #: reason why the training stopped
+    as_asked: bool = True  #: it stopped as requested
+    iterations: int | None = None  #: number of iterations of all stages, if the family counts them
+    C: float | None = None  #: weight of the risk, if there is one
+    #: Result of the optimisation; a family has at most one of these.
     certificate: Bounds | None = None
     gradient: Gradient | None = None
     epochs: Epochs | None = None
-    details: Mapping[str, Json] = field(default_factory=dict)
+    details: Mapping[str, Json] = field(default_factory=dict)  #: other values of the family, by name
     threshold: Threshold | None = None
     data: Data = field(default_factory=Data)
 
@@ -265,39 +201,22 @@ class TrainingResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header(TrainingResult):
-    """Header of a model. It contains no date: the same training gives the same file.
+    """Header of a model. It contains no date: the same training gives the same file."""
 
-    Attributes
-    ----------
-    family : name of the trainer (``apsvm.trainers.TRAINERS``)
-    loss : name of the loss, as for ``--loss``
-    labels, features : meaning of labels, and conversion of columns to features
-    settings : the trainer's settings
-    seed : seed of the training
-    calibration : probability that a row is positive
-    latent : True if it was trained on bags by their best rows, and ranks bags
-    cautions : warnings about the ranker, in sentences
-    selection : how ``apsvm cv`` chose the settings; None if it did not
-    classes_skipped : classes without a ranker, of a set of rankers
-    members : members of an average, one for each map in ``features.map``
-    estimator : name of the estimator, if one was trained
-    versions : versions of the packages in use, by name
-    """
-
-    family: str = ""
-    loss: str
+    family: str = ""  #: name of the trainer (``apsvm.trainers.TRAINERS``)
+    loss: str  #: name of the loss, as for ``--loss``
     labels: Labels = Labels()
     features: Features = Features()
-    settings: Mapping[str, Json] = field(default_factory=dict)
+    settings: Mapping[str, Json] = field(default_factory=dict)  #: the trainer's settings
     seed: int | None = None
     calibration: Calibration | None = None
-    latent: bool = False
-    cautions: tuple[str, ...] = ()
-    selection: Mapping[str, Json] | None = None
-    classes_skipped: tuple[SkippedClass, ...] = ()
-    members: tuple[Member, ...] = ()
-    estimator: str | None = None
-    versions: Mapping[str, str] = field(default_factory=dict)
+    latent: bool = False  #: it was trained on bags by their best rows, and ranks bags
+    cautions: tuple[str, ...] = ()  #: warnings about the ranker, in sentences
+    selection: Mapping[str, Json] | None = None  #: how ``apsvm cv`` chose the settings; None if it did not
+    classes_skipped: tuple[SkippedClass, ...] = ()  #: classes without a ranker, of a set of rankers
+    members: tuple[Member, ...] = ()  #: members of an average, one for each map in ``features.map``
+    estimator: str | None = None  #: name of the estimator, if one was trained
+    versions: Mapping[str, str] = field(default_factory=dict)  #: versions of the packages in use, by name
 
     @property
     def label_words(self) -> tuple[str, ...]:
