@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from apsvm._support.caller import warn_caller
 from apsvm._support.machine import can_train, installed
 from apsvm._support.naming import named_as_parameters
-from apsvm._support.types import Column, JsonDict, JsonObject, Matrix, Seed
+from apsvm._support.types import Column, JsonDict, Matrix, Seed
 from apsvm.data.bags import Bags, deciding_rows
 from apsvm.data.dataset import Dataset, TableRows
 from apsvm.data.features.additive import ALL
@@ -33,8 +33,8 @@ from apsvm.data.takes import Takes
 from apsvm.estimators.bags import bags_in, first_of_bags, pooled_alone
 from apsvm.estimators.frames import validated
 from apsvm.estimators.messages import WeakRankerWarning
-from apsvm.estimators.parameters import parameters_of
-from apsvm.estimators.rows import Counted, count_rows
+from apsvm.estimators.parameters import check_types, parameters_of
+from apsvm.estimators.rows import count_rows
 from apsvm.metrics.evaluate import Evaluation, evaluate
 from apsvm.models.base import Model, Ranker
 from apsvm.models.columns import Columns
@@ -103,6 +103,9 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
     _model: Ranker
     #: Columns learned from a data frame; None after a fit on an array.
     _table: Columns | None = None
+    #: ``decision_function`` is the sign times the model's score above the threshold.
+    _sign: float = 1.0
+    _threshold: float = 0.0
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -148,6 +151,7 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         NotFiniteError
             Feature values so large that the objective is not finite; a ValueError too.
         """
+        check_types(self)
         with named_as_parameters({setting: parameter for parameter, setting in self._renamed.items()}):
             return self._fit(X, y, qid, sample_weight, bags)
 
@@ -188,7 +192,7 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
             )
         # Row weights are copies of rows, and a metric cannot count fractions of rows.
         by_pair = qid is None or self._trainer.capabilities.costs
-        counted = self._counted(scores[:, None], qid, sample_weight, by_query=True, by_pair=by_pair)
+        counted = count_rows(scores[:, None], qid, sample_weight, by_query=True, by_pair=by_pair)
         if counted.costs is not None:
             raise ValueError(
                 "score counts whole rows: a fractional sample_weight is for fit only (in a search, "
@@ -204,7 +208,7 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
     def decision_function(self, X: Matrix) -> NDArray[np.float64]:
         """Scores of the rows of X (n, n_features_in_): (n,) float64. A ranker's are higher for more relevant rows. A
         classifier's are minus the model's threshold, and higher for the second of ``classes_``."""
-        return self._decision_values(self._scores(X))
+        return (self._scores(X) - self._threshold) * self._sign
 
     def bag_scores(self, X: Matrix, bags: ArrayLike) -> NDArray[np.float64]:
         """Score of each bag, as ``decision_function`` scores rows.
@@ -229,7 +233,7 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         """
         check_is_fitted(self)
         X = validated(self, X, reset=False)
-        return self._decision_values(self._scores_of(X, bags_in(bags, X.shape[0])))
+        return (self._scores_of(X, bags_in(bags, X.shape[0])) - self._threshold) * self._sign
 
     def deciding_rows(self, X: Matrix, bags: ArrayLike) -> NDArray[np.int64]:
         """Index of the deciding row of each bag, its most relevant row by the model; the first of equal ones.
@@ -280,20 +284,42 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         return self._model
 
     @classmethod
-    def from_model(cls, model: Ranker | str | os.PathLike[str]) -> Self:
+    def from_model(cls, model: Ranker | str | os.PathLike[str], loss: str | object = None) -> Self:
         """Make a fitted estimator from a model; its parameters are those that the model's header records.
 
         Parameters
         ----------
         model : Ranker, str or path-like
             A model, as ``apsvm.load_model`` returns it, or its file.
+        loss : str or object, optional
+            For a structured SVM: the training loss, if it is one of your own. Nothing that a file names is imported;
+            without the loss the estimator scores, but cannot be trained again.
 
         Raises
         ------
+        OSError, ModelError
+            The file cannot be read, or is no model.
         ValueError
             A model that this class does not train.
         """
-        return cls._of_model(loaded(model), {})
+        found: object = load_any_model(model) if isinstance(model, str | os.PathLike) else model
+        if not isinstance(found, Ranker):
+            text = found.description if isinstance(found, Model) else type(found).__name__
+            raise ValueError(f"expected a model of one ranking, or the name of its file, found {text}")
+        header, features = found.header, found.header.features
+        refusal = cls._refusal(header)
+        if refusal is not None:
+            raise ValueError(refusal)
+        recorded = cls._parameters(header) | ({} if loss is None else {"loss": loss})
+        estimator = cls(**{name: recorded[name] for name in cls._get_param_names() if name in recorded})
+        names = features.names
+        if features.columns is not None:
+            estimator._table, names = features.columns, tuple(column.name for column in features.columns.features)
+        estimator.n_features_in_ = found.width // features.columns_of_feature if names is None else len(names)
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        estimator._set_model(found)
+        return estimator
 
     # Methods that a class of estimators overrides.
 
@@ -311,15 +337,6 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
     def _restore(self, header: Header) -> None:
         """Sets the fitted attributes that a header records."""
 
-    def _decision_values(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values of ``decision_function`` from the model's scores."""
-        return scores
-
-    @property
-    def _threshold(self) -> float:
-        """The model's score at which ``decision_function`` is 0."""
-        return 0.0
-
     def _set_weights(self, coef: NDArray[np.float64], intercept: float) -> None:
         """Sets ``coef_`` and ``intercept_``; ``_restore`` has set the other attributes."""
         self.coef_, self.intercept_ = coef, intercept
@@ -327,13 +344,8 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
     # Methods that all classes share.
 
     def _threads(self) -> int:
-        """Number of threads by the parameter ``n_jobs``. Raises TypeError."""
-        jobs: object = self.n_jobs
-        if jobs is None:
-            return 1
-        if not isinstance(jobs, Integral):
-            raise TypeError(f"n_jobs is an integer or None, found {jobs!r}")
-        return int(effective_n_jobs(jobs))
+        """Number of threads by the parameter ``n_jobs``."""
+        return 1 if self.n_jobs is None else int(effective_n_jobs(self.n_jobs))
 
     def _seed(self) -> int:
         """The seed by the parameter ``random_state``: an integer itself, otherwise a draw."""
@@ -361,14 +373,6 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
                 "bags were passed: choose how their rows are used by latent=True, pool='mean' or pool='min,mean,max'"
             )
         return bags_in(bags, X.shape[0], **shared)
-
-    def _counted(self, X: Matrix, qid: Column, sample_weight: Column, *, by_query: bool, by_pair: bool) -> Counted:
-        """``count_rows`` with checked weights. Raises ValueError."""
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            if not sample_weight.any():
-                raise ValueError("all sample weights are zero")
-        return count_rows(X.shape[0], qid, sample_weight, by_query=by_query, by_pair=by_pair)
 
     def _scores(self, X: Matrix) -> NDArray[np.float64]:
         """The model's scores of the rows of X."""
@@ -448,26 +452,6 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
             self.intercept_ = np.array([part.intercept - self._threshold for part in parts])
 
     @classmethod
-    def _of_model(cls, model: Ranker, parameters: JsonObject) -> Self:
-        """``from_model``; ``parameters`` override those of the header."""
-        features = model.header.features
-        refusal = cls._refusal(model.header)
-        if refusal is not None:
-            raise ValueError(refusal)
-        names_here = cls._get_param_names()
-        recorded = {name: value for name, value in cls._parameters(model).items() if name in names_here}
-        estimator = cls(**{**recorded, **parameters})
-        estimator.n_features_in_ = model.width // features.columns_of_feature
-        names = features.names
-        if features.columns is not None:
-            estimator._table, names = features.columns, tuple(column.name for column in features.columns.features)
-            estimator.n_features_in_ = len(names)
-        if names is not None:
-            estimator.feature_names_in_ = np.array(names, dtype=object)
-        estimator._set_model(model)
-        return estimator
-
-    @classmethod
     def _refusal(cls, header: Header) -> str | None:
         """Reason why the class does not train models with this header; None if it does."""
         if header.members and header.selection is not None:
@@ -481,19 +465,9 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         return f"{cls.__name__} does not train on loss {header.loss!r}; its losses are: {losses}"
 
     @classmethod
-    def _parameters(cls, model: Ranker) -> JsonDict:
-        """Parameters that a model records, perhaps with others."""
-        return parameters_of(model.header, cls._trainer.Settings, cls._renamed, draws=cls._draws)
-
-
-def loaded(model: object) -> Ranker:
-    """``model``, or the model in the file of this name. Raises OSError, ModelError, ValueError for anything else."""
-    if isinstance(model, (str, os.PathLike)):
-        model = load_any_model(model)
-    if not isinstance(model, Ranker):
-        found = model.description if isinstance(model, Model) else type(model).__name__
-        raise ValueError(f"expected a model of one ranking, or the name of its file, found {found}")
-    return model
+    def _parameters(cls, header: Header) -> JsonDict:
+        """Parameters that a model's header records, perhaps with others."""
+        return parameters_of(header, cls._trainer.Settings, cls._renamed, draws=cls._draws)
 
 
 def value_of(result: Evaluation, query_weights: Mapping[int, float] | None) -> float:

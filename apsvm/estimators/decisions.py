@@ -25,10 +25,8 @@ from apsvm.trainers.fitting import Fit
 _BEYOND = 1e3
 
 
-def decision_rule(threshold: object, calibrate: object, *, fit_intercept: bool) -> DecisionRule:
-    """Decision rule from the parameters ``threshold`` and ``calibrate``. Raises ValueError, TypeError."""
-    if not isinstance(threshold, str | None):
-        raise TypeError(f"threshold is a rule such as 'f1' or 'fpr=0.01', or None, found {threshold!r}")
+def decision_rule(threshold: str | None, calibrate: str | None, *, fit_intercept: bool) -> DecisionRule:
+    """Decision rule from the parameters ``threshold`` and ``calibrate``. Raises ValueError."""
     if calibrate is not None and calibrate not in METHODS:
         raise ValueError(f"calibrate is one of {', '.join(METHODS)}, or None, found {calibrate!r}")
     if (threshold is not None or calibrate is not None) and not fit_intercept:

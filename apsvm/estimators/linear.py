@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_scalar
 from sklearn.utils.metadata_routing import UNUSED
 
 from apsvm._support.errors import ModelError
@@ -21,7 +20,7 @@ from apsvm.estimators.bags import first_of_bags
 from apsvm.estimators.base import Estimator
 from apsvm.estimators.messages import logger, training
 from apsvm.estimators.parameters import settings_of
-from apsvm.estimators.rows import Counted
+from apsvm.estimators.rows import Counted, count_rows
 from apsvm.metrics import parse_metric
 from apsvm.models.header import Header, parse_pool
 from apsvm.selection.completion import outcomes
@@ -71,16 +70,13 @@ class LinearEstimator(Estimator):
     # Methods that all classes share.
 
     def _settings(self) -> Any:
-        """The trainer's settings, from the parameters. Raises ValueError, TypeError."""
-        for name in ("fit_intercept", "warm_start"):
-            if not isinstance(getattr(self, name, False), bool | np.bool_):
-                raise TypeError(f"{name} must be True or False, found {getattr(self, name)!r}")
-        parse_metric(check_scalar(self.metric, "metric", str))
+        """The trainer's settings, from the parameters. Raises ValueError."""
+        parse_metric(self.metric)
         seed, threads = self._seed(), self._threads()
         return settings_of(self._values(), self._trainer.Settings, self._renamed, seed=seed, threads=threads)
 
     def _plan(self) -> AnyTrainer:
-        """The trainer with its loss and settings. Raises ValueError, TypeError."""
+        """The trainer with its loss and settings. Raises ValueError."""
         return self._trainer(self._trainer.losses[0], self._settings())
 
     def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column, bags: Column) -> Self:
@@ -99,7 +95,7 @@ class LinearEstimator(Estimator):
             qid, sample_weight = first_of_bags(by_bag, qid, sample_weight)
             by_bag = None
         by_pair = takes.queries and takes.costs
-        counted = self._counted(X, qid, sample_weight, by_query=takes.queries, by_pair=by_pair)
+        counted = count_rows(X, qid, sample_weight, by_query=takes.queries, by_pair=by_pair)
         raw = self._training(X, target, counted, plan, None if by_bag is None else by_bag.bag_of_row)
         with training(self.verbose) as watch:
             self._check(raw)
@@ -129,7 +125,7 @@ class LinearEstimator(Estimator):
             groups[members] = of_members
         relevance = target.relevant.astype(np.float64) if target.grades is None else target.grades
         options = FeatureOptions(
-            features=self._map_name(),
+            features=AUTO if self.features == AUTO else str(parsed(self.features)),
             scale=self._scaling_name(plan),
             bias=self._trained_constant(plan),
             pool=self._pool(),
@@ -163,10 +159,8 @@ class LinearEstimator(Estimator):
             raise ValueError(f"warm_start: {error}") from None
 
     def _pool(self) -> tuple[str, ...] | None:
-        """Names in the parameter ``pool``; None without pooling. Raises ValueError, TypeError."""
-        pool: Any = getattr(self, "pool", None)
-        if not isinstance(pool, str | None):
-            raise TypeError(f"pool is a list of min, mean, max with commas between them, or None, found {pool!r}")
+        """Names in the parameter ``pool``; None without pooling. Raises ValueError."""
+        pool: str | None = getattr(self, "pool", None)
         return None if pool is None else parse_pool(pool)
 
     def _scaling_name(self, plan: AnyTrainer) -> str:
@@ -178,12 +172,6 @@ class LinearEstimator(Estimator):
         if refusal is not None:
             raise SettingsError(refusal)
         return scale
-
-    def _map_name(self) -> str:
-        """The parameter ``features``, in canonical form. Raises ValueError, TypeError."""
-        if not isinstance(self.features, str):
-            raise TypeError(f"features is the name of a feature map, found {self.features!r}")
-        return AUTO if self.features == AUTO else str(parsed(self.features))
 
 
 class QueriesOnly(Estimator):

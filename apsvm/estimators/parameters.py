@@ -1,4 +1,4 @@
-"""Conversion between an estimator's parameters and a trainer's settings.
+"""An estimator's parameters: their types, and their conversion to a trainer's settings and back.
 
 A setting has the name of its parameter, unless the estimator's table ``renamed`` gives another. Every trainer has
 ``n_jobs`` (threads), ``random_state`` (seed) and ``time_limit`` too.
@@ -6,27 +6,39 @@ A setting has the name of its parameter, unless the estimator's table ``renamed`
 
 from __future__ import annotations
 
+import dataclasses
 import typing
 from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm.models.header import Header
 from apsvm.selection.thresholds import RULE
-from apsvm.trainers.settings import Declared, Multiple, Range, Settings, declared, plain_type
+from apsvm.trainers.settings import Multiple, Settings, declared, plain_type
 
 if typing.TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from apsvm._support.types import AnyArray
 
-#: Python types, numpy's included, that a setting of each type accepts, and their name in messages.
-_IN_PYTHON: Mapping[type, tuple[type | tuple[type, ...], str]] = {
-    float: (Real, "a number"),
-    int: (Integral, "an integer"),
-    bool: ((bool, np.bool_), "True or False"),
+#: Python types, numpy's included, of the values of a parameter, by the names in its annotation.
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "float": (Real,),
+    "int": (Integral,),
+    "bool": (bool, np.bool_),
+    "str": (str,),
+    "None": (type(None),),
 }
+
+
+def check_types(estimator: DataclassInstance) -> None:
+    """Raises TypeError for a parameter whose value is not of the types in its annotation."""
+    for field in dataclasses.fields(estimator):
+        names, value = str(field.type).split(" | "), getattr(estimator, field.name)
+        if set(names) <= set(_TYPES) and not any(isinstance(value, _TYPES[name]) for name in names):
+            raise TypeError(f"{field.name} must be {' or '.join(names)}, found {value!r}")
 
 
 def settings_of(
@@ -36,8 +48,8 @@ def settings_of(
 
     Raises
     ------
-    ValueError, TypeError
-        A parameter is out of range, not one of its choices, or of another type.
+    ValueError
+        A parameter is out of range, or not one of its choices.
     """
     hints, declarations = typing.get_type_hints(kind), declared(kind)
     chosen: JsonDict = {}
@@ -45,11 +57,17 @@ def settings_of(
         name = renamed.get(parameter, parameter)
         if name in declarations:
             about = declarations[name][1]
-            if value is not None or type(None) not in typing.get_args(hints[name]):
-                value = _converted(parameter, value, about, plain_type(hints[name]))
+            if about.multiples and isinstance(value, str):
+                try:
+                    value = Multiple.parsed(value)
+                except ValueError as error:
+                    raise ValueError(f"{parameter}: {error}") from None
+            elif value is not None and not about.choices:
+                value = plain_type(hints[name])(value)
             chosen[name] = (value,) if about.path else value
     limit = parameters["time_limit"]
-    limit = None if limit is None else check_number("time_limit", limit, Range(0.0))
+    if limit is not None and not limit >= 0.0:
+        raise ValueError(f"time_limit is a number of seconds ≥ 0, or None, found {limit!r}")
     return kind(**chosen, time_limit=limit, seed=seed, threads=threads)
 
 
@@ -65,7 +83,7 @@ def parameters_of(header: Header, kind: type[Settings], renamed: Mapping[str, st
             recorded[parameter_of.get(name, name)] = str(value) if isinstance(value, Multiple) else value
     if recorded.get("components") == 1:
         del recorded["components"]  # a named C trains one, as None does
-    features, threshold, edges = header.features, header.threshold, typing.cast("Any", header.details.get("edges"))
+    features, threshold, edges = header.features, header.threshold, typing.cast("JsonDict", header.details).get("edges")
     selection = header.selection or {}
     is_rule = threshold is not None and threshold.held_out and threshold.rule not in (str(RULE), "probability")
     others = {
@@ -84,32 +102,6 @@ def parameters_of(header: Header, kind: type[Settings], renamed: Mapping[str, st
         "cv": selection.get("folds"),
     }
     return {**recorded, **{name: value for name, value in others.items() if value is not None}}
-
-
-def _converted(parameter: str, value: object, about: Declared, kind: type) -> object:
-    """``value`` as the setting's type; the settings check its range. Raises TypeError, or ValueError for a text."""
-    if about.choices:
-        return value
-    if about.multiples and isinstance(value, str):
-        try:
-            return Multiple.parsed(value)
-        except ValueError:
-            raise ValueError(
-                f"{parameter} is a number > 0 or 'auto', or a multiple of that such as '10x', found {value!r}"
-            ) from None
-    abstract, expected = _IN_PYTHON.get(kind, (kind, f"a {kind.__name__}"))
-    if not isinstance(value, abstract):
-        raise TypeError(f"{parameter} must be {expected}, found {value!r}")
-    return kind(value)
-
-
-def check_number(parameter: str, value: object, admitted: Range) -> float:
-    """``value`` as a float. Raises TypeError, or ValueError unless it is finite and ``admitted``."""
-    if not isinstance(value, Real):
-        raise TypeError(f"{parameter} must be a number, found {value!r}")
-    if not admitted.admits(float(value)):
-        raise ValueError(f"expected {parameter} to be a finite number {admitted}, found {value!r}")
-    return float(value)
 
 
 def distinct_values(name: str, values: AnyArray) -> tuple[AnyArray, AnyArray]:

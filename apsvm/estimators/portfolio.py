@@ -18,6 +18,7 @@ from apsvm._support.types import Column, Matrix
 from apsvm.data.labels import LabelOptions, Target, of_two, ordered
 from apsvm.estimators.linear import QueriesOnly
 from apsvm.estimators.messages import logger, training
+from apsvm.estimators.rows import count_rows
 from apsvm.estimators.targets import BinaryClassifier, GradeRanker
 from apsvm.metrics import parse_metric
 from apsvm.metrics.evaluate import parse_metrics
@@ -59,9 +60,9 @@ class _Portfolio(QueriesOnly):
     def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column, bags: Column) -> Self:
         from apsvm.selection.portfolio import PortfolioSearch
 
-        metrics = parse_metrics([check_scalar(self.metric, "metric", str)])
+        metrics = parse_metrics([self.metric])
         X, target = self._read(X, y, StructuredSVMTrainer("ndcg").capabilities.labels)
-        groups = self._counted(X, qid, None, by_query=True, by_pair=False).groups
+        groups = count_rows(X, qid, None, by_query=True).groups
         jobs = self._threads()
         screened: list[tuple[Entry, Candidate]] = []
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight
 
-from apsvm._support.types import Column
+from apsvm._support.types import Column, Matrix
 from apsvm.estimators.parameters import distinct_values
 
 if TYPE_CHECKING:
@@ -40,26 +41,22 @@ class Counted:
     costs: NDArray[np.float64] | None = None
 
 
-def count_rows(
-    n_rows: int,
-    qid: Column,
-    sample_weight: NDArray[np.float64] | None,
-    *,
-    by_query: bool,
-    by_pair: bool = False,
-) -> Counted:
-    """Rows that count, and their weights.
+def count_rows(X: Matrix, qid: Column, sample_weight: Column, *, by_query: bool, by_pair: bool = False) -> Counted:
+    """Rows of X that count, and their weights.
 
-    sample_weight : (n_rows,) float64 ≥ 0, not all 0
     by_query : the weights are those of queries, or copies of rows; otherwise costs
     by_pair : a pair of rows counts as the product of their weights
 
     Raises ValueError for weights or qids that do not fit.
     """
+    n_rows = X.shape[0]
     every = np.arange(n_rows, dtype=np.int64)
     groups = None if qid is None else numbered("qid", qid, n_rows)
     if sample_weight is None:
         return Counted(every, groups)
+    sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not sample_weight.any():
+        raise ValueError("all sample weights are zero")
     is_whole = sample_weight.sum() <= MOST_COPIES and (sample_weight == np.floor(sample_weight)).all()
     if not by_query or (by_pair and not is_whole):
         return Counted(every, groups, costs=sample_weight * (n_rows / sample_weight.sum()))

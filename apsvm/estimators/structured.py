@@ -7,10 +7,9 @@ estimator scores, but needs the loss itself to train again.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +17,10 @@ from numpy.typing import NDArray
 from apsvm._support.naming import OBJECTIVES
 from apsvm._support.types import Column, JsonDict
 from apsvm.data.labels import Target
-from apsvm.estimators.base import loaded
 from apsvm.estimators.decisions import cheapest_threshold, decision_rule, with_decision
 from apsvm.estimators.linear import LinearEstimator
-from apsvm.estimators.parameters import check_number
 from apsvm.estimators.targets import BinaryClassifier, GradeRanker
 from apsvm.models.averages import headers_of
-from apsvm.models.base import Ranker
 from apsvm.models.header import Bounds, Header, Threshold
 from apsvm.selection.completion import training_scores
 from apsvm.selection.decision import DecisionRule
@@ -32,7 +28,6 @@ from apsvm.selection.thresholds import with_f1_threshold
 from apsvm.trainers import unknown_loss
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
 from apsvm.trainers.fitting import AUTO, Fit
-from apsvm.trainers.settings import Range
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 from apsvm.trainers.summary import chosen
 
@@ -68,26 +63,9 @@ class _Structured(LinearEstimator):
     max_iter: int = 10_000
 
     @classmethod
-    def from_model(cls, model: Ranker | str | os.PathLike[str], loss: str | object = None) -> Self:
-        """Make a fitted estimator from a model; its parameters are those that the model's header records.
-
-        Parameters
-        ----------
-        model : Ranker, str or path-like
-            A model, as ``apsvm.load_model`` returns it, or its file.
-        loss : str or object, optional
-            The training loss, if it is one of your own: nothing that a file names is imported. Without it the
-            estimator scores, but cannot be trained again.
-
-        Raises
-        ------
-        ValueError
-            A model that this class does not train.
-        """
-        model = loaded(model)
-        name = model.header.loss
-        is_known = ":" not in name and cls._trainer.serves(name)
-        return cls._of_model(model, {"loss": loss or (name if is_known else None)})
+    def _parameters(cls, header: Header) -> JsonDict:
+        is_known = ":" not in header.loss and cls._trainer.serves(header.loss)
+        return {**super()._parameters(header), "loss": header.loss if is_known else None}
 
     def _plan(self) -> AnyTrainer:
         plan = self._trainer(self._known_loss(), self._settings())
@@ -121,7 +99,9 @@ class _Structured(LinearEstimator):
             constant: float | Literal["auto"] = APPX_CONSTANT if plan.approximates else AUTO
             needed = plan.capabilities.constant
         else:
-            constant = check_number("intercept_scaling", value, Range(0.0, open_low=True))
+            if not 0.0 < value < math.inf:
+                raise ValueError(f"intercept_scaling is a number > 0 or 'auto', found {value!r}")
+            constant = float(value)
             needed = plan.loss.depends_on_level
         return constant if self.fit_intercept and (needed or plan.approximates) else None
 

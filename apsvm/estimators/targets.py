@@ -24,12 +24,11 @@ from apsvm.data.takes import Takes
 from apsvm.estimators.base import Estimator
 from apsvm.estimators.frames import validated
 from apsvm.estimators.messages import logger
-from apsvm.estimators.parameters import check_number, distinct_values
+from apsvm.estimators.parameters import distinct_values
 from apsvm.metrics import parse_metric
 from apsvm.models.base import Ranker
 from apsvm.models.decision import line_of
 from apsvm.models.header import Header, Json
-from apsvm.trainers.settings import Range
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
@@ -59,11 +58,8 @@ class BinaryClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _decision_values(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._sign * (scores - self._threshold)
-
     @property
-    def _threshold(self) -> float:
+    def _threshold(self) -> float:  # type: ignore[override]
         return line_of(self._model.header.threshold)
 
     def predict(self, X: Matrix) -> AnyArray:
@@ -132,7 +128,7 @@ class BinaryClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         raise ValueError(f"pos_label={self.pos_label!r} is not one of the classes, {classes[0]!r} and {classes[1]!r}")
 
     @property
-    def _sign(self) -> float:
+    def _sign(self) -> float:  # type: ignore[override]
         """1 if the second class is positive, −1 if the first is."""
         return 1.0 if self.pos_label_ == self.classes_.tolist()[1] else -1.0
 
@@ -183,10 +179,10 @@ class BinaryClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
         self.classes_, self.pos_label_ = np.sort(pair), pair.tolist()[1]
 
     @classmethod
-    def _parameters(cls, model: Ranker) -> JsonDict:
-        negative, positive = _classes_of(model.header).tolist()
+    def _parameters(cls, header: Header) -> JsonDict:
+        negative, positive = _classes_of(header).tolist()
         named: JsonDict = {"pos_label": positive} if positive < negative else {}
-        return {**super()._parameters(model), **named}
+        return {**super()._parameters(header), **named}
 
 
 def _classes_of(header: Header) -> AnyArray:
@@ -209,9 +205,9 @@ class GradeRanker(Estimator):
         return self.decision_function(X)
 
     def _lowest_relevant(self) -> float | None:
-        """The parameter ``relevant_from``; None without it. Raises ValueError, TypeError."""
-        relevant_from = getattr(self, "relevant_from", None)
-        return None if relevant_from is None else check_number("relevant_from", relevant_from, Range())
+        """The parameter ``relevant_from``; None without it."""
+        relevant_from: float | None = getattr(self, "relevant_from", None)
+        return None if relevant_from is None else float(relevant_from)
 
     def _read(self, X: Matrix, y: Column, takes: Takes) -> tuple[Matrix, Target]:
         relevant_from = self._lowest_relevant()

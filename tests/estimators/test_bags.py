@@ -109,7 +109,7 @@ def test_score_of_bags_needs_bags(data):
     model = APSVMClassifier(pool="mean", bound="hinge", C=1.0).fit(X, y, bags=bags)
     with pytest.raises(ValueError, match="pass bags"):
         model.score(X, y)
-    with pytest.raises(TypeError, match="pool is a list of"):
+    with pytest.raises(TypeError, match="pool must be str or None"):
         APSVMClassifier(pool=("mean",)).fit(X, y, bags=bags)
 
 

@@ -81,7 +81,7 @@ def test_the_default_is_the_highest_f1():
     ("parameters", "error", "message"),
     [
         ({"threshold": "f2"}, ValueError, "expected f1, fpr=A"),
-        ({"threshold": 0.5}, TypeError, "threshold is a rule"),
+        ({"threshold": 0.5}, TypeError, "threshold must be str or None"),
         ({"calibrate": "magic"}, ValueError, "calibrate is one of auto, isotonic, platt"),
         ({"threshold": "f1", "fit_intercept": False}, ValueError, "fit_intercept=False leaves none"),
     ],
