@@ -17,13 +17,13 @@ from apsvm.report.pictures.precision_recall import PrecisionRecall, mean_and_eac
 from apsvm.report.pictures.style import PAGE
 from apsvm.report.run import JudgedRanker, Run
 from apsvm.report.words import (
+    as_text,
     certificate,
     meaning,
     members,
     percent,
     probabilities_in_words,
     settings_of,
-    shown,
     threshold_in_words,
 )
 from apsvm.trainers.summary import chosen
@@ -107,12 +107,12 @@ def _tiles(judged: Sequence[JudgedRanker]) -> Iterator[tuple[str, str, str]]:
         yield "AP on held-out rows", f"{value:.4f}", f"most likely {low:.2f} to {high:.2f} on others"
     if part.groups is None:
         yield "share of positives", percent(part.target.relevant.mean()), "the AP of a random order"
-    own = part.dataset.fingerprint == header.data.sha256
     where = "mean over the queries" if part.groups is not None else "on the rows below"
+    where = "on its training rows, which flatters" if part.dataset.fingerprint == header.data.sha256 else where
     for name in names:
         if name in part.evaluation.values:
             full = "average precision (AP)" if name == "AP" else name
-            yield full, f"{part.evaluation.values[name]:.4f}", "on its training rows, which flatters" if own else where
+            yield full, f"{part.evaluation.values[name]:.4f}", where
 
 
 def _data(run: Run, judged: Sequence[JudgedRanker]) -> Markup:
@@ -164,20 +164,20 @@ def _settings(run: Run) -> Iterator[tuple[str, str]]:
     yield "metric", header.metric or ""
     yield "bound", "" if header.certificate is None else header.certificate.bound
     for name, value in settings_of(header):
-        yield name, shown(value)
+        yield name, as_text(value)
     yield "features", features.map if features.map != "linear" else ""
     yield "scaling", features.scale if features.scale != "none" else ""
-    yield "constant feature", shown(features.bias)
+    yield "constant feature", as_text(features.bias)
     yield "labels", meaning(header.labels)
     yield "positive", "" if header.threshold is None else threshold_in_words(header.threshold)
     yield "probabilities", "" if header.calibration is None else probabilities_in_words(header.calibration)
-    yield "seed", shown(header.seed)
-    given = [
-        f"--{name.replace('_', '-')}{'' if value is True else f' {shown(value)}'}"
+    yield "seed", as_text(header.seed)
+    typed = [
+        f"--{name.replace('_', '-')}{'' if value is True else f' {as_text(value)}'}"
         for name, value in run.command.get("options", {}).items()
         if name not in ("quiet", "verbose")
     ]
-    yield "options given", " ".join(given)
+    yield "options given", " ".join(typed)
     yield "versions", ", ".join(f"{name} {version}" for name, version in header.versions.items())
     yield "machine", run.command.get("machine", "")
     seconds = math.fsum(run.end.get("seconds", {}).values())

@@ -75,8 +75,8 @@ class FirstRows:
 
     def page(self, title: str, about: Sequence[tuple[object, object]]) -> str:
         """The whole file; ``about`` are names and values above the list."""
-        made = ("made on", datetime.date.today().isoformat())
-        content: list[object] = [element("h1", breakable(title)), element("section", facts([*about, made]))]
+        date = ("made on", datetime.date.today().isoformat())
+        content: list[object] = [element("h1", breakable(title)), element("section", facts([*about, date]))]
         if self.relevant is not None and self.queries is None:
             content.append(tiles(self._figures()))
         words = f"Best first; a click on a heading sorts by it. {self.words()}"
@@ -100,12 +100,12 @@ class FirstRows:
 
     def _figures(self) -> list[tuple[object, object, object]]:
         assert self.relevant is not None
-        found, k = int(self.relevant.sum()), len(self.names)
+        positives, k = int(self.relevant.sum()), len(self.names)
         rate = self.n_relevant / self.n_rows
         return [
-            (f"found in the first {k:,}", f"{found:,}", f"of {self.n_relevant:,} positive rows"),
-            (f"P@{k}", f"{found / k:.3f}", f"at random: {rate:.3g}"),
-            ("recall", f"{found / self.n_relevant:.3f}", f"in {percent(k / self.n_rows)} of {self.n_rows:,} rows"),
+            (f"found in the first {k:,}", f"{positives:,}", f"of {self.n_relevant:,} positive rows"),
+            (f"P@{k}", f"{positives / k:.3f}", f"at random: {rate:.3g}"),
+            ("recall", f"{positives / self.n_relevant:.3f}", f"in {percent(k / self.n_rows)} of {self.n_rows:,} rows"),
         ]
 
     def table(self) -> Markup:
@@ -115,17 +115,19 @@ class FirstRows:
         columns |= {"score": [f"{score:.6g}" for score in self.scores.tolist()], "predicted": self.answers}
         if self.relevant is not None:
             labels = self.labels or ["yes" if positive else "no" for positive in self.relevant]
-            kinds = ("good" if positive else "muted" for positive in self.relevant)
-            columns["label"] = [element("span", text, class_=kind) for text, kind in zip(labels, kinds, strict=True)]
+            colours = ("good" if positive else "muted" for positive in self.relevant)
+            cells = zip(labels, colours, strict=True)
+            columns["label"] = [element("span", label, class_=colour) for label, colour in cells]
             if self.queries is None and self.places[0] == 1:
                 columns["found so far"] = np.cumsum(self.relevant).tolist()
         if self.reasons is not None:
-            largest = max((abs(gave) for one in self.reasons for _, gave in self._parts(one)), default=0.0)
-            columns[_REASONS] = [_bars(self._parts(one), largest) for one in self.reasons]
+            parts = list(map(self._parts, self.reasons))
+            largest = max((abs(contribution) for of_row in parts for _, contribution in of_row), default=0.0)
+            columns[_REASONS] = [_bars(of_row, largest) for of_row in parts]
         present = {name: cells for name, cells in columns.items() if cells is not None}
         left = [at for at, name in enumerate(present) if name in (self.called, "query", *self.columns, _REASONS)]
-        listed = table([*present], zip(*present.values(), strict=True), left=left, names=True)
-        return listed if self.reasons is None else element("div", listed, class_="reasoned")
+        rows = table([*present], zip(*present.values(), strict=True), left=left, names=True)
+        return rows if self.reasons is None else element("div", rows, class_="listed")
 
     def _parts(self, reasons: Reasons) -> list[tuple[str, float]]:
         """Parts of a row's score to show, without the base if all rows share it."""
@@ -135,12 +137,11 @@ class FirstRows:
 def _bars(parts: Sequence[tuple[str, float]], largest: float) -> Markup:
     """A line for each reason: its words, its contribution, and a bar from the middle."""
     lines = []
-    for words, gave in parts:
-        share = 0.0 if largest == 0.0 else abs(gave) / largest
-        bar = element("i", class_="up" if gave >= 0.0 else "down", style=f"--share:{share:.3f}")
-        lines.append(
-            element("div", element("span", breakable(words)), element("b", f"{gave:+.4g}"), bar, class_="gave")
-        )
+    for words, contribution in parts:
+        share = 0.0 if largest == 0.0 else abs(contribution) / largest
+        bar = element("i", class_="up" if contribution >= 0.0 else "down", style=f"--share:{share:.3f}")
+        number = element("b", f"{contribution:+.4g}")
+        lines.append(element("div", element("span", breakable(words)), number, bar, class_="reason"))
     return element("div", *lines, class_="reasons")
 
 

@@ -64,7 +64,7 @@ def _drivers_in(part: JudgedRanker, linear: LinearRanker, contributions: Contrib
         yield element("p", "All weights are zero: every row has the same score.")
         return
     within = " within queries" if part.groups is not None else ""
-    text = f"A feature's share is in proportion to the deviation{within} of what it gives to these scores."
+    text = f"A feature's share is in proportion to the deviation{within} of its contribution to these scores."
     if ranker.unit_rows:
         text += " The scores are divided by the length of the row."
     tables = [] if widths.size == ranker.width and ranker.feature_map is None else [

@@ -152,12 +152,12 @@ th{color:var(--muted);font-weight:600}
 .bar{display:block;min-width:110px;padding:0 4px;border-radius:3px;
 background:linear-gradient(to right,color-mix(in srgb,var(--up) 30%,transparent) calc(100%*var(--share)),
 transparent 0)}
-.reasoned table{width:100%}.reasoned td{vertical-align:top}
-.reasoned td.left{white-space:normal;overflow-wrap:anywhere}.reasoned td:last-child{width:50%}
-.gave{display:grid;grid-template-columns:minmax(0,1fr) 5.5em minmax(70px,160px);gap:8px;align-items:center;
+.listed table{width:100%}.listed td{vertical-align:top}
+.listed td.left{white-space:normal;overflow-wrap:anywhere}.listed td:last-child{width:50%}
+.reason{display:grid;grid-template-columns:minmax(0,1fr) 5.5em minmax(70px,160px);gap:8px;align-items:center;
 line-height:1.35}
-.gave span{white-space:normal;overflow-wrap:anywhere}.gave b{text-align:right;font-weight:400;white-space:nowrap}
-.gave i{height:.6em;width:calc(50%*var(--share))}.up{margin-left:50%;background:var(--up)}
+.reason span{white-space:normal;overflow-wrap:anywhere}.reason b{text-align:right;font-weight:400;white-space:nowrap}
+.reason i{height:.6em;width:calc(50%*var(--share))}.up{margin-left:50%;background:var(--up)}
 .down{margin-left:calc(50% - 50%*var(--share));background:var(--down)}
 .beside{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,340px),1fr));gap:24px}
 .beside table{width:100%}
@@ -165,13 +165,13 @@ figure{margin:0;overflow-x:auto}figcaption{color:var(--muted);font-size:.85rem;m
 img{display:block;width:100%;background:#fff}
 @media print{body{background:#fff}section,.tile{break-inside:avoid-page;border:0;padding:0}.scroll{overflow:visible}
 tr{break-inside:avoid}}
-@media (max-width:760px){main{padding:16px 10px 32px}section,details,.note{padding:12px}th,td{padding:4px 6px}
+@media (max-width:760px){main{padding:16px 10px 32px}section,details,.note{padding:12px}th,td{padding:4px}
 table{font-size:.85rem;min-width:100%}
-body:not(.sorts) .reasoned thead{display:none}
-.reasoned tr{display:flex;flex-wrap:wrap;border-bottom:1px solid var(--line);padding:6px 0}
-.reasoned :is(th,td){border:0;padding:2px 8px 2px 0;text-align:left}
-.reasoned td[data-name]:not(:last-child)::before{content:attr(data-name) " ";color:var(--muted)}
-.reasoned td:last-child{flex:1 0 100%;width:auto}
-.gave{grid-template-columns:minmax(0,1fr) auto;gap:0 8px;margin-bottom:3px}.gave i{grid-column:1/-1;height:3px}
-:not(.reasoned)>.scroll th{white-space:normal}.bar{min-width:70px}}
+body:not(.sorts) .listed thead{display:none}
+.listed tr{display:flex;flex-wrap:wrap;border-bottom:1px solid var(--line);padding:6px 0}
+.listed :is(th,td){border:0;padding:2px 8px 2px 0;text-align:left}
+.listed td[data-name]:not(:last-child)::before{content:attr(data-name) " ";color:var(--muted)}
+.listed td:last-child{flex:1 0 100%;width:auto}
+.reason{grid-template-columns:minmax(0,1fr) auto;gap:0 8px;margin-bottom:3px}.reason i{grid-column:1/-1;height:3px}
+:not(.listed)>.scroll th{white-space:normal}.bar{min-width:70px}}
 """

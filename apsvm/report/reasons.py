@@ -24,9 +24,9 @@ class Reasons:
 
     Attributes
     ----------
-    base : score of a row of training medians; 0 if no median is known
+    base : score of a row of training medians; of zeros if there are no medians
     features : table columns or features, in words, and their contributions above the base, largest first
-    rest : contribution of all others; None if there are none
+    rest : contribution of all others; None without others
     """
 
     base: float
@@ -42,13 +42,13 @@ class Reasons:
 
     def in_words(self) -> list[str]:
         """Each part with its contribution: name=value (+contribution)."""
-        return [f"{words} ({_number(gave)})" for words, gave in self.all()]
+        return [f"{words} ({contribution:+.{_DIGITS}g})" for words, contribution in self.all()]
 
 
 def reasons_of(ranker: Model, rows: Dataset, most: int) -> Iterator[Reasons]:
     """Reasons for each row: the ``most`` table columns, or features, with the largest contributions. Features that
-    contribute together have equal shares. What a date gives to every row alike, as where all are newer than training,
-    is in the base. With several components, the leading one is explained.
+    contribute together have equal shares. A date's contribution that is the same for all rows (all are newer than
+    training) is in the base. With several components, the leading one is explained.
 
     Raises
     ------
@@ -56,24 +56,24 @@ def reasons_of(ranker: Model, rows: Dataset, most: int) -> Iterator[Reasons]:
     """
     import scipy.sparse as sp
 
-    names, (_, widths), usual = ranker.features(), ranker.table_columns(), _usual(ranker)
+    names, (_, widths), medians = ranker.features(), ranker.table_columns(), _medians(ranker)
     columns = ranker.header.features.columns if ranker.header.features.pool is None else None
     first_of = np.concatenate([[0], np.cumsum(widths)])
     each = [of_rows.dealt_to(widths) for of_rows in ranker.contributions(rows.X)]
-    usually = [np.zeros(of_rows.shape[1]) for of_rows in each]
-    if usual is not None:
-        usually = [of_usual.dealt_to(widths)[:][0] for of_usual in ranker.contributions(usual)]
+    bases = [np.zeros(of_rows.shape[1]) for of_rows in each]
+    if medians is not None:
+        bases = [of_medians.dealt_to(widths)[:][0] for of_medians in ranker.contributions(medians)]
     if columns is not None and rows.X.shape[0] > 1:
-        for of_rows, usual_of in zip(each, usually, strict=True):
-            _add_shared_dates(of_rows, usual_of, columns)
+        for of_rows, base_of in zip(each, bases, strict=True):
+            _add_shared_dates(of_rows, base_of, columns)
     for at, component in enumerate(ranker.leading(rows.X).tolist()):
-        x, gave = rows.X[[at]], each[component][at : at + 1][0] - usually[component]
+        x, gains = rows.X[[at]], each[component][at : at + 1][0] - bases[component]
         values = np.asarray(x.toarray() if sp.issparse(x) else x)[0]
-        order = np.argsort(-np.abs(gave), kind="stable")
-        order = order[gave[order] != 0.0]
-        features = [(_words(j, first_of, values, names, columns), float(gave[j])) for j in order[:most].tolist()]
-        base = each[component].base + float(usually[component].sum())
-        yield Reasons(base, features, float(gave[order[most:]].sum()) if order.size > most else None)
+        order = np.argsort(-np.abs(gains), kind="stable")
+        order = order[gains[order] != 0.0]
+        features = [(_words(j, first_of, values, names, columns), float(gains[j])) for j in order[:most].tolist()]
+        base = each[component].base + float(bases[component].sum())
+        yield Reasons(base, features, float(gains[order[most:]].sum()) if order.size > most else None)
 
 
 def _words(
@@ -97,7 +97,7 @@ def _words(
 
 def _date(column: Column, values: NDArray[np.float64]) -> str:
     """A date and its time of day, as far as the column's features have them. One that is not older than the newest of
-    training has its weekday."""
+    training is given as that day or later, with its weekday."""
     words, at = [], 0
     for part in column.parts:
         of_part = values[at : at + len(part.features())]
@@ -113,14 +113,14 @@ def _date(column: Column, values: NDArray[np.float64]) -> str:
     return " ".join(words).removesuffix(",")
 
 
-def _add_shared_dates(of_rows: Contributions, usual: NDArray[np.float64], columns: Columns) -> None:
-    """Adds to ``usual`` what columns of dates give to all rows alike."""
+def _add_shared_dates(of_rows: Contributions, base: NDArray[np.float64], columns: Columns) -> None:
+    """Puts contributions of date columns that are the same for all rows into ``base``."""
     is_date = np.array([column.kind is ColumnKind.DATE for column in columns.features] + [False])
     if is_date.any():
         ends = np.array([(block.min(axis=0), block.max(axis=0)) for block in of_rows.blocks()])
         low, high = ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
         is_shared = is_date & np.isclose(low, high, rtol=1e-9, atol=1e-12)
-        usual[is_shared] = low[is_shared]
+        base[is_shared] = low[is_shared]
 
 
 def _feature(name: str, value: float) -> str:
@@ -128,12 +128,8 @@ def _feature(name: str, value: float) -> str:
     return name if "=" in name and value == 1.0 else f"{name}={value:.{_DIGITS}g}"
 
 
-def _number(gave: float) -> str:
-    return f"{gave:+.{_DIGITS}g}"
-
-
-def _usual(ranker: Model) -> NDArray[np.float64] | None:
-    """(1, width) medians of the columns, 0 without one; None if rows are no table's, or divided by their length."""
+def _medians(ranker: Model) -> NDArray[np.float64] | None:
+    """(1, width) medians of the columns, 0 without one; None without a table, or with rows divided by their length."""
     features = ranker.header.features
     if features.columns is None or features.pool is not None or ranker.unit_rows:
         return None

@@ -126,7 +126,7 @@ def settings_of(header: Header) -> Iterator[tuple[str, Json]]:
             yield label or name.replace("_", " "), value
 
 
-def shown(value: Json) -> str:
+def as_text(value: Json) -> str:
     """The value as text; empty for None."""
     if value is None:
         return ""
@@ -134,7 +134,7 @@ def shown(value: Json) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.6g}"
-    return ",".join(map(shown, value)) if isinstance(value, list) else str(value)
+    return ",".join(map(as_text, value)) if isinstance(value, list) else str(value)
 
 
 def _is_plain(value: object) -> bool:

@@ -23,7 +23,7 @@ from apsvm.models.header import (
 )
 from apsvm.report.build import report
 from apsvm.report.run import Run
-from apsvm.report.words import RULES, certificate, meaning, members, settings_of, shown, threshold_in_words
+from apsvm.report.words import RULES, as_text, certificate, meaning, members, settings_of, threshold_in_words
 
 BOUNDS = Bounds(primal=2.0, dual=1.0, gap=1.0, tolerance=0.5)
 GRADIENT = Gradient(value=3.0, gradient_norm=0.25, target=0.125, evaluations=7)
@@ -81,7 +81,7 @@ def test_settings_by_the_names_that_their_trainer_declares():
         settings={"C": "10x", "epsilon": 0.5, "oracle": "auto", "qp": "auto", "max_iterations": 7, "of_tomorrow": 1},
         details={"oracle": "bucket", "nested": {"a": 1}},
     )
-    assert {name: shown(value) for name, value in settings_of(header)} == {
+    assert {name: as_text(value) for name, value in settings_of(header)} == {
         "C": "3",
         "C, times the default": "10",
         "ε, the gap asked for, / C": "0.5",

@@ -56,7 +56,7 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
         members,
         probabilities_in_words,
         settings_of,
-        shown,
+        as_text,
         threshold_in_words,
     )
     from apsvm.trainers.summary import chosen
@@ -66,8 +66,8 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     yield "loss", shortened(header.loss)
     yield "labels", meaning(header.labels)
     yield "features", _features(model)
-    yield "settings", _listed({name: shown(value) for name, value in (*settings_of(header), ("seed", header.seed))})
-    selection = {name: shown(value) for name, value in (header.selection or {}).items() if not isinstance(value, dict)}
+    yield "settings", _listed({name: as_text(value) for name, value in (*settings_of(header), ("seed", header.seed))})
+    selection = {name: as_text(value) for name, value in (header.selection or {}).items() if not isinstance(value, dict)}
     yield "chosen by", _listed(selection)
     for line in chosen(header, header.metric):
         yield "choice", line

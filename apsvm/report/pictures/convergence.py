@@ -83,9 +83,9 @@ class Convergence(Picture):
                     runs[", ".join(filter(None, names))] = points
             requested = dict(_requested(logs))
         panels: dict[str, list[Line]] = {}
-        kinds = {next((key for _, _, values in points for key in values), _OBJECTIVE) for points in runs.values()}
-        if len(kinds) > 1:
-            raise PictureError(f"logs of different kinds of training ({', '.join(sorted(kinds))}): draw them apart")
+        first = {next((key for _, _, values in points for key in values), _OBJECTIVE) for points in runs.values()}
+        if len(first) > 1:
+            raise PictureError(f"logs of different kinds of training ({', '.join(sorted(first))}): draw them apart")
         for series, (name, points) in enumerate(runs.items()):
             for key in dict.fromkeys(key for _, _, values in points for key in values):
                 is_dual = key == _DUAL
