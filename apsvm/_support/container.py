@@ -98,7 +98,7 @@ def _array(content: bytes) -> AnyArray:
     end = start + int.from_bytes(content[len(_NPY_MAGIC) : start], "little")
     match = _NPY_HEADER.fullmatch(content[start:end])
     if not content.startswith(_NPY_MAGIC) or match is None:
-        raise ValueError("a member is no array")
+        raise ValueError("a member is not an array")
     dtype, is_fortran = np.dtype(match["dtype"].decode()), match["fortran"] == b"True"
     shape = tuple(int(side) for side in match["shape"].split(b",") if side.strip())
     if math.prod(shape) * dtype.itemsize != len(content) - end:

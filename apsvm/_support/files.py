@@ -26,8 +26,8 @@ def temporary_beside(path: Path) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes ``content`` to a temporary file beside ``path``, syncs it and renames it. So an old file stays whole until
-    the new one is complete; the new one has its permissions. ``-`` is standard output.
+    """Writes ``content`` to a temporary file beside ``path``, syncs it and renames it: an old file stays whole until
+    then, and the new one gets its permissions. ``-`` is standard output.
 
     Raises
     ------
@@ -74,13 +74,13 @@ def open_alone(path: Path, *, is_new: bool = False) -> TextIO:
     if is_file and os.path.islink(path):
         os.unlink(path)
 
-    def opened(name: str, flags: int) -> int:
+    def open_file(name: str, flags: int) -> int:
         return os.open(name, flags | (getattr(os, "O_NOFOLLOW", 0) if is_file else 0), 0o666)
 
     try:
-        stream = open(path, "x" if is_new else "a", encoding="utf-8", opener=opened)  # noqa: SIM115
+        stream = open(path, "x" if is_new else "a", encoding="utf-8", opener=open_file)  # noqa: SIM115
     except FileExistsError:
-        raise FileExistsError(errno.EEXIST, "another process has begun it") from None
+        raise FileExistsError(errno.EEXIST, "another process has created it") from None
     try:
         if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             _hold(stream)

@@ -46,7 +46,7 @@ class JsonLinesLog:
         count_cpu_time()
 
     def write(self, event: str, **fields: object) -> None:
-        # NaN and infinity are not JSON: a record that holds one is a bug, not a line.
+        # NaN and infinity are not JSON: a record with one is a bug, and raises ValueError.
         self._stream.write(json.dumps({"event": event, **fields}, allow_nan=False) + "\n")
         self._stream.flush()
 
@@ -172,7 +172,7 @@ def read_log(path: str | os.PathLike[str]) -> ReadLog:
             break
         try:
             record = json.loads(line)
-        except (ValueError, RecursionError):  # neither JSON nor, cut in the middle of a letter, UTF-8
+        except (ValueError, RecursionError):  # not JSON, or cut inside a character of UTF-8
             if number == len(lines) and records:
                 return ReadLog(records, cut_off=True)
             record = None
@@ -183,5 +183,5 @@ def read_log(path: str | os.PathLike[str]) -> ReadLog:
             raise LogError(f"{name}:{number}: not as apsvm train writes it: {misfit}")
         records.append(record)
     if not records:
-        raise LogError(f"{name}: an empty log: expected a JSON object a line")
+        raise LogError(f"{name}: an empty log: expected a JSON object per line")
     return ReadLog(records, cut_off=False)

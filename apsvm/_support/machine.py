@@ -26,10 +26,10 @@ def installed(package: str) -> str:
     importlib.metadata.PackageNotFoundError : it is not installed
     """
     # Installers may replace - and . in the package's name by _.
-    named = re.compile(rf"{re.sub('[-_.]+', '[-_.]+', package)}-(.+)\.dist-info", re.IGNORECASE)
+    folder_name = re.compile(rf"{re.sub('[-_.]+', '[-_.]+', package)}-(.+)\.dist-info", re.IGNORECASE)
     for folder in sys.path:
         with suppress(OSError):
-            for match in map(named.fullmatch, os.listdir(folder or ".")):
+            for match in map(folder_name.fullmatch, os.listdir(folder or ".")):
                 if match is not None:
                     return match[1]
     from importlib.metadata import version

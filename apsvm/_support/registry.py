@@ -34,11 +34,11 @@ def spelled(name: str, forms: Iterable[str]) -> Spelled | None:
     >>> spelled("AP", ["ap", "rbp(rho)"])
     Spelled(form='ap', parameter=None)
     """
-    asked_pieces = _pieces(name.strip().lower())
+    pieces_of_name = _pieces(name.strip().lower())
     for form in forms:
         pieces = _pieces(form)
-        if pieces[:2] == asked_pieces[:2]:
-            return Spelled(form, asked_pieces[2] if asked_pieces[1] else None)
+        if pieces[:2] == pieces_of_name[:2]:
+            return Spelled(form, pieces_of_name[2] if pieces_of_name[1] else None)
     return None
 
 
@@ -58,14 +58,14 @@ def place_in(form: str) -> tuple[str, str] | None:
 
 
 def _pieces(name: str) -> tuple[str, str, str]:
-    """Stem, ``@``, ``(`` or ``:`` or nothing, parameter."""
+    """Stem, separator (``@``, ``(``, ``:`` or empty) and parameter."""
     if name.endswith(")") and "(" in name:
         return name[:-1].partition("(")
     return name.partition(":" if ":" in name else "@")
 
 
 class Registry(Mapping[str, type[T]], Generic[T]):
-    """A mapping from a part's name to its class; values are given as ``"module:Class"`` and imported on first use.
+    """A mapping from a part's name to its class; values are written ``"module:Class"`` and imported on first use.
 
     Parameters
     ----------

@@ -9,8 +9,8 @@ from typing import Any
 
 def issparse(X: object) -> bool:
     """``scipy.sparse.issparse``; False before or during the import, when no sparse matrix can exist."""
-    tells = getattr(sys.modules.get("scipy.sparse"), "issparse", None)
-    return tells is not None and bool(tells(X))
+    function = getattr(sys.modules.get("scipy.sparse"), "issparse", None)
+    return function is not None and bool(function(X))
 
 
 def require_integers(matrix: Any) -> None:
@@ -21,8 +21,8 @@ def require_integers(matrix: Any) -> None:
 
 
 def canonical_csr(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> Any:
-    """The CSR array of entries that are known to ascend in each row, none of them twice: scipy is spared the finding
-    out. Indices are int32 where they fit, else int64; values are not copied."""
+    """The CSR array of entries whose indices ascend in each row, each once; scipy does not check that again. Indices
+    become int32 if they fit, else int64; values are not copied."""
     import numpy
 
     index = numpy.int32 if max(*shape, data.size) < 2**31 else numpy.int64
@@ -58,12 +58,12 @@ def _imported() -> Any:
     these two would take a third of the time."""
     import numpy
 
-    spared = [name for name in ("f2py", "testing") if name not in vars(numpy)]
-    vars(numpy).update(dict.fromkeys(spared))
+    skipped = [name for name in ("f2py", "testing") if name not in vars(numpy)]
+    vars(numpy).update(dict.fromkeys(skipped))
     try:
         import scipy.sparse
     finally:
-        for name in spared:
+        for name in skipped:
             if vars(numpy).get(name) is None:
                 vars(numpy).pop(name, None)
     return scipy.sparse

@@ -26,7 +26,7 @@ from apsvm.models.header import Header, parse_pool
 from apsvm.selection.completion import outcomes
 from apsvm.selection.maps import complete
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
-from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, asked_of, map_by_rule
+from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, map_by_rule, supported_options
 from apsvm.trainers.settings import SettingsError
 
 
@@ -135,7 +135,7 @@ class LinearEstimator(Estimator):
             dataset,
             plan,
             target,
-            map_by_rule(dataset, asked_of(plan, options)),
+            map_by_rule(dataset, supported_options(plan, options)),
             selection=None if every_row_once else members,
             query_weights=counted.query_weights,
         )

@@ -31,7 +31,7 @@ LOSSES: Registry[Loss] = Registry(
         "zero-one": "apsvm.losses.zero_one:ZeroOneLoss",
     },
 )
-"""The form of a name → its class; called without a parameter, a class makes the loss of its default one."""
+"""Form of a name → class. A class called without arguments makes the loss of its default parameter."""
 
 
 def make_loss(loss: str | object) -> Loss:

@@ -33,7 +33,7 @@ class Loss(ABC):
     metric: str | None = None
     #: Type of the parameter in the name, which the constructor takes (``rbp(0.8)``); None without one.
     parameter: ClassVar[type[int] | type[float] | type[str] | None] = None
-    #: Values of that parameter for the tests, besides the default, including the ends of its range.
+    #: Other values of that parameter for the tests, with the ends of its range.
     examples: ClassVar[tuple[str, ...]] = ()
     #: True if each query has its own loss, and the risk is their mean; False if all rows are one query.
     by_query: ClassVar[bool] = True

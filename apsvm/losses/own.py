@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from apsvm.losses.base import Loss, LossError, RankingLoss
 
-WANTED = "weights(n_pos) and discount(n)"
+TWO_ARRAYS = "weights(n_pos) and discount(n)"
 
 
 class TwoArrays(Protocol):
@@ -45,34 +45,34 @@ class OwnLoss(RankingLoss):
         return self.arrays.discount(n)
 
 
-def has_two_arrays(thing: object) -> TypeGuard[TwoArrays]:
-    return callable(getattr(thing, "weights", None)) and callable(getattr(thing, "discount", None))
+def has_two_arrays(candidate: object) -> TypeGuard[TwoArrays]:
+    return callable(getattr(candidate, "weights", None)) and callable(getattr(candidate, "discount", None))
 
 
-def own_loss(thing: object, name: str | None = None) -> Loss:
-    """Makes a checked loss of an object or class with the two arrays.
+def own_loss(candidate: object, name: str | None = None) -> Loss:
+    """Makes a checked loss from an object or class with the two arrays.
 
     Raises
     ------
     LossError : not a loss and without the two arrays; or an object that breaks the contract
     """
-    if name is None and isinstance(thing, Loss):
-        return thing
-    called = name or getattr(thing, "__name__", None) or type(thing).__name__
-    if isinstance(thing, type):
+    if name is None and isinstance(candidate, Loss):
+        return candidate
+    called = name or getattr(candidate, "__name__", None) or type(candidate).__name__
+    if isinstance(candidate, type):
         try:
-            thing = thing()
+            candidate = candidate()
         except Exception as error:
             raise LossError(f"loss {called!r}: {called}() failed: {error}") from error
     loss: Loss
-    if isinstance(thing, Loss):
-        loss = thing
-    elif has_two_arrays(thing):
-        loss = OwnLoss(thing, name or str(getattr(thing, "name", called)))
+    if isinstance(candidate, Loss):
+        loss = candidate
+    elif has_two_arrays(candidate):
+        loss = OwnLoss(candidate, name or str(getattr(candidate, "name", called)))
     else:
-        raise LossError(f"loss {called!r}: expected an object with {WANTED}, found {type(thing).__name__}")
+        raise LossError(f"loss {called!r}: expected an object with {TWO_ARRAYS}, found {type(candidate).__name__}")
     if name is not None or not hasattr(loss, "name"):
-        loss.name = called  # which a model file needs to name it
+        loss.name = called  # a model file stores this name
     if isinstance(loss, RankingLoss):
         loss.check()
     return loss
@@ -82,16 +82,16 @@ def imported_loss(place: str) -> Loss:
     """The loss at ``package.module:Name``, an installed module or a file of the current folder; raises LossError."""
     module_name, _, attribute = place.partition(":")
     if not (module_name and attribute):
-        raise LossError(f"loss {place!r}: expected package.module:Name, the name of an object with {WANTED}")
+        raise LossError(f"loss {place!r}: expected package.module:Name, the name of an object with {TWO_ARRAYS}")
     # The current folder comes last, so that its files cannot hide installed modules.
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
     try:
         module = import_module(module_name)
-    except Exception as error:  # the user's own code runs here, and may raise anything
+    except Exception as error:  # the user's own code runs here, and may raise anycandidate
         raise LossError(f"loss {place!r}: cannot import {module_name!r}: {error}") from error
     if not hasattr(module, attribute):
-        fitting = [name for name, thing in vars(module).items() if has_two_arrays(thing) and name != "RankingLoss"]
+        fitting = [name for name, part in vars(module).items() if has_two_arrays(part) and name != "RankingLoss"]
         near = difflib.get_close_matches(attribute, fitting, n=1) or fitting[:1]
         hint = f"; did you mean {module_name}:{near[0]}?" if near else ""
         raise LossError(f"loss {place!r}: {module.__file__} has no {attribute!r}{hint}")

@@ -28,7 +28,7 @@ class MostViolatedRanking:
     value : float, h, that maximum; ≥ 0
     loss : float, Δ of the ranking
     ranks : (n_neg,) int32, 1..n_pos+1, the interleaving ranks in the order of the negatives as given
-    row_weights : (n,) float64, c, one a row as given; Σc = 0, value = loss + c·scores, and c is a subgradient of
+    row_weights : (n,) float64, c, one per row as given; Σc = 0, value = loss + c·scores, and c is a subgradient of
         the value with respect to the scores
     """
 
@@ -68,8 +68,8 @@ def most_violated_ranking(
 
     Examples
     --------
-    >>> found = most_violated_ranking([0.1, 0.3, -0.2], [1, 0, 0])
-    >>> found.ranks
+    >>> result = most_violated_ranking([0.1, 0.3, -0.2], [1, 0, 0])
+    >>> result.ranks
     array([1, 2], dtype=int32)
     """
     s = np.ascontiguousarray(scores, dtype=np.float64)

@@ -76,7 +76,7 @@ class BagMaxima:
 class BagRisk(Risk):
     """See the module. ``rows`` are the instances, bag by bag; counts such as ``n_pos`` are of bags."""
 
-    maxima: BagMaxima = None  # type: ignore[assignment]  # always given: a dataclass's defaults come before
+    maxima: BagMaxima = None  # type: ignore[assignment]  # never None: inherited fields have defaults
     _convex: BagRisk | None = field(default=None, init=False, repr=False)
 
     def tangent(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
@@ -156,11 +156,11 @@ def make_bag_risk(
     count_ranks : see ``bind_risk``
     """
     layout = of_queries.levels_apart()
-    counting = np.unique(layout.members)
+    used = np.unique(layout.members)
     members = layout.members.astype(np.int64)
-    if counting.size < offsets.size - 1:
-        which, offsets = rows_of_runs(offsets, counting)
-        rows, members = rows.select(which), np.searchsorted(counting, members)
+    if used.size < offsets.size - 1:
+        which, offsets = rows_of_runs(offsets, used)
+        rows, members = rows.select(which), np.searchsorted(used, members)
     maxima = BagMaxima(offsets, members, layout.queries.positive, rows.threads)
     risk = bind_risk(rows, layout, loss, oracle, counted=of_queries.queries, count_ranks=count_ranks)
     return BagRisk(**{one.name: getattr(risk, one.name) for one in fields(risk)}, maxima=maxima)

@@ -19,7 +19,7 @@ from apsvm.oracles.layout import NothingToRankError
 
 #: Number of rows ordered at a time.
 _BLOCK = 1 << 22
-#: Larger than every score.
+#: The largest finite score.
 _FARTHEST = np.finfo(np.float64).max
 
 

@@ -77,9 +77,9 @@ class Account:
 
     def taken(self) -> Account:
         """Returns the account so far, and starts a new one."""
-        taken = Account(self.calls, self.spans)
+        account = Account(self.calls, self.spans)
         self.calls, self.spans = [], Spans()
-        return taken
+        return account
 
     def parts(self) -> dict[str, Span]:
         """Time of each part, including the oracle."""

@@ -169,8 +169,10 @@ class Solver:
             > 0.
         epsilon : float
             Requested gap, in units of the risk (the objective's gap is ≤ ε·C); ≥ 0.
-        time_limit : float, optional
-            Seconds, checked between iterations.
+        max_iterations, time_limit : int and float, optional
+            Limits; the seconds are checked between iterations.
+        on_iteration : Callable[[CuttingPlaneIteration], None]
+            Called after each iteration.
         should_stop : Callable[[], bool]
             Called between iterations; True ends the run as ``INTERRUPTED``.
         centre : ndarray, optional

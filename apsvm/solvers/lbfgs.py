@@ -32,7 +32,7 @@ class LBFGS(SmoothSearch):
                 norm, fresh = run.point.norm, True
                 run.evaluated(objective=run.point.objective, gradient_norm=norm)
                 continue
-            afresh = descent.knows_nothing
+            afresh = descent.is_fresh
             if descent.step():
                 norm, fresh = float(np.abs(descent.gradient).max()), False
                 run.moved(descent.w, norm, descent.objective)

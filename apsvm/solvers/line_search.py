@@ -78,7 +78,7 @@ class Cutter(Protocol):
 
 
 @dataclass(slots=True)
-class _Known:
+class _Sample:
     """A point with its risk.
 
     Attributes
@@ -95,17 +95,17 @@ class _Known:
     slopes: Vector | None
 
 
-def _known_point(risk: ScoreFunction, point: NDArray[np.float64], scores: Vector, slopes: Vector) -> _Known:
+def _evaluate(risk: ScoreFunction, point: NDArray[np.float64], scores: Vector, slopes: Vector) -> _Sample:
     """Evaluates the risk at a point with these scores; overwrites ``slopes``."""
     value, offset = risk.tangent(scores, slopes)
     if not math.isfinite(value):
         raise not_finite("risk")
     if offset is None:
         offset = value - float(slopes.dot(scores))
-    return _Known(point, value, offset, slopes)
+    return _Sample(point, value, offset, slopes)
 
 
-def _cut(risk: ScoreFunction, best: _Known, touching: _Known) -> Cut:
+def _cut(risk: ScoreFunction, best: _Sample, touching: _Sample) -> Cut:
     """A cut with the best point, and the plane that touches the risk at another point with known slopes."""
     assert touching.slopes is not None
     plane = risk.combine(touching.slopes)
@@ -122,17 +122,17 @@ class AtTheQPsPoint:
         self._scores, self._slopes = np.empty(risk.n_scores), np.empty(risk.n_scores)
 
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
-        evaluated_point = self._know(point)
-        return _cut(self._risk, evaluated_point, evaluated_point)
+        sample = self._sampled(point)
+        return _cut(self._risk, sample, sample)
 
     def restart(self) -> None:
         pass
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
-        return self._know(point).risk
+        return self._sampled(point).risk
 
-    def _know(self, point: NDArray[np.float64]) -> _Known:
-        return _known_point(self._risk, point, self._risk.scores(point, self._scores), self._slopes)
+    def _sampled(self, point: NDArray[np.float64]) -> _Sample:
+        return _evaluate(self._risk, point, self._risk.scores(point, self._scores), self._slopes)
 
 
 class AfterLineSearch:
@@ -144,7 +144,7 @@ class AfterLineSearch:
 
     def __init__(self, risk: ScoreFunction) -> None:
         self._risk, self.lower_bound = risk, risk.lower_bound
-        self._best: _Known | None = None
+        self._best: _Sample | None = None
         self._scores: Vector | None = None  # of the best point, between searches
         self._is_exact = False  # False once moves along a search have added rounding
         self._unused: list[Vector] = []
@@ -152,7 +152,7 @@ class AfterLineSearch:
 
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         if self._best is None:
-            self._best = self._know(point)
+            self._best = self._sampled(point)
             return _cut(self._risk, self._best, self._best)
         self._is_exact = False
         try:
@@ -175,11 +175,11 @@ class AfterLineSearch:
         if self._best is not None and np.array_equal(point, self._best.point):
             if not self._is_exact:  # except for accumulated rounding
                 self._forget(self._best)
-                self._best = self._know(point)
+                self._best = self._sampled(point)
             self._unused.clear()  # usually the run ends here
             return self._best.risk
         scores = self._risk.scores(point, self._vector())
-        fresh = _known_point(self._risk, point, scores, self._vector())
+        fresh = _evaluate(self._risk, point, scores, self._vector())
         self._unused.append(scores)
         self._forget(fresh)
         return fresh.risk
@@ -188,20 +188,20 @@ class AfterLineSearch:
         """A score vector of any content, reused because fresh arrays cost more than the oracle."""
         return self._unused.pop() if self._unused else np.empty(self._risk.n_scores)
 
-    def _know(self, point: NDArray[np.float64]) -> _Known:
+    def _sampled(self, point: NDArray[np.float64]) -> _Sample:
         """Evaluates the point; keeps its freshly computed scores."""
         self._scores = self._risk.scores(point, self._vector() if self._scores is None else self._scores)
-        evaluated_point = _known_point(self._risk, point, self._scores, self._vector())
+        sample = _evaluate(self._risk, point, self._scores, self._vector())
         self._is_exact = True
-        return evaluated_point
+        return sample
 
-    def _forget(self, point_kept: _Known) -> None:
+    def _forget(self, sample: _Sample) -> None:
         """Releases the point's slopes."""
-        if point_kept.slopes is not None:
-            self._unused.append(point_kept.slopes)
-            point_kept.slopes = None
+        if sample.slopes is not None:
+            self._unused.append(sample.slopes)
+            sample.slopes = None
 
-    def _slopes_at(self, best: _Known) -> Vector:
+    def _slopes_at(self, best: _Sample) -> Vector:
         """Slopes at the best point, from its current scores."""
         if best.slopes is None:
             assert self._scores is not None
@@ -211,12 +211,12 @@ class AfterLineSearch:
 
     def _search(
         self,
-        origin: _Known,
+        origin: _Sample,
         point: NDArray[np.float64],
         C: float,
         gap: float,
         centre: NDArray[np.float64],
-    ) -> tuple[_Known, _Known]:
+    ) -> tuple[_Sample, _Sample]:
         """Returns the best of ``origin``, the QP's ``point`` and the trials between them, and the nearest trial beyond
         the minimum (else the best point). The scores become those of the best point."""
         assert self._scores is not None
@@ -231,7 +231,7 @@ class AfterLineSearch:
         left, right = segment.tangent(0.0, C, origin.risk, slopes_here), None
         level = LEVEL * (regular.slope(0.0) + left.slope)
         best, value, at = origin, regular.at(0.0) + C * origin.risk, 0.0
-        beyond: _Known | None = None
+        beyond: _Sample | None = None
         reach = self._reach
         for _ in range(MOST_TRIALS):
             t, lower = _minimum(regular, left, right)
@@ -255,9 +255,9 @@ class AfterLineSearch:
                 right, beyond = touching, trial
             if regular.at(t) + C * trial.risk < value:
                 best, value, at = trial, regular.at(t) + C * trial.risk, t
-            for point_kept in [*others, trial]:
-                if point_kept is not best and point_kept is not beyond:
-                    self._forget(point_kept)
+            for sample in [*others, trial]:
+                if sample is not best and sample is not beyond:
+                    self._forget(sample)
         if best is origin and beyond is None:
             beyond = segment.evaluated(1.0, self._vector())  # nothing to search, but a plane is needed
         segment.move(at)
@@ -298,12 +298,10 @@ class _Segment:
         slope = C * float(slopes.dot(self._change))
         return _Line(t, slope, C * risk - slope * t)
 
-    def evaluated(self, t: float, slopes: Vector) -> _Known:
+    def evaluated(self, t: float, slopes: Vector) -> _Sample:
         """Evaluates the risk at t; overwrites ``slopes``."""
         self.move(t)
-        return _known_point(
-            self._risk, self._end if t == 1.0 else self._start + t * self.direction, self._scores, slopes
-        )
+        return _evaluate(self._risk, self._end if t == 1.0 else self._start + t * self.direction, self._scores, slopes)
 
 
 class _Quadratic(NamedTuple):

@@ -74,7 +74,7 @@ def descend(
     for number in range(1, max_iterations + 1):
         if should_stop():
             break
-        objective, afresh = descent.objective, descent.knows_nothing
+        objective, afresh = descent.objective, descent.is_fresh
         try:
             moved = descent.step()
         except FloatingPointError:
@@ -135,7 +135,7 @@ class QuasiNewton:
         self._diagonal = np.ones(self.w.size) if curvature is None else 1.0 / curvature
 
     @property
-    def knows_nothing(self) -> bool:
+    def is_fresh(self) -> bool:
         """True without curvature information: the next step follows the gradient."""
         return not self._history[0]
 
@@ -156,7 +156,7 @@ class QuasiNewton:
     def step(self) -> bool:
         """Moves to a lower J; stays and returns False if the direction has none lower."""
         direction = newton_direction(self.gradient, self._diagonal, *self._history)
-        if self.knows_nothing and not self._smooth:
+        if self.is_fresh and not self._smooth:
             direction = self._short(direction)
         before, gradient = self.w, self.gradient
         if not self._search(direction):
@@ -223,7 +223,7 @@ class QuasiNewton:
     def _first_trial(self) -> float:
         """First trial step: 1 with curvature information; without it, and for smooth J, the step that changes the
         scores by 1."""
-        if not (self._smooth and self.knows_nothing):
+        if not (self._smooth and self.is_fresh):
             return 1.0
         spread = float(np.sqrt(self._change.dot(self._change) / self._function.n_scores))
         return 1.0 / spread if 0.0 < spread < np.inf else 1.0

@@ -21,7 +21,7 @@ STALL_ITERATIONS, STALL_GAP, STALL_DUAL = 30, 1e-3, 0.1
 
 
 def never(primal: float, dual: float) -> bool:
-    """Nothing is good enough before ε is reached."""
+    """Default of ``good_enough``: only ε ends a run."""
     return False
 
 

@@ -43,8 +43,16 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """An epoch, from 1. validation : higher is better, None without one; best : whether it beat all epochs before;
-    seconds : of the pass; seconds_in_all : since the start, validations included."""
+    """An epoch.
+
+    Attributes
+    ----------
+    number : from 1
+    passed : its pass
+    validation : metric, higher is better; None without one
+    best : True if it beat all epochs before
+    seconds, seconds_in_all : of the pass; since the start, with validations
+    """
 
     number: int
     passed: Pass

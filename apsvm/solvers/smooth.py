@@ -230,7 +230,7 @@ def _minimise(run: SmoothRun, search: SmoothSearch, *, starts_at_origin: bool) -
     state, trouble = State.CONVERGED, None
     scores, slopes = np.empty(problem.n_scores), np.empty(problem.n_scores)
     try:
-        norm = _know_target(run, run.evaluate(origin, scores, slopes))
+        norm = _set_target(run, run.evaluate(origin, scores, slopes))
         run.evaluated(objective=run.point.objective, gradient_norm=norm)
         if not starts_at_origin:
             norm = run.evaluate(run.w, scores, slopes).norm
@@ -255,11 +255,11 @@ def _minimise(run: SmoothRun, search: SmoothSearch, *, starts_at_origin: bool) -
     )
 
 
-def _know_target(run: SmoothRun, origin: Evaluated) -> float:
+def _set_target(run: SmoothRun, origin: Evaluated) -> float:
     """Sets the target gradient norm, and returns the norm at 0."""
     if not np.isfinite(origin.gradient @ origin.gradient):
         raise not_finite("gradient's square")
-    # Constant features leave a gradient of rounding errors, of which no fraction can be reached.
+    # Constant features leave a gradient of rounding errors; no search reaches a fraction of it.
     rounding = ROUNDING * float(np.abs(run.problem.combine(np.abs(origin.slopes))).max(initial=0.0))
     run.target = max(run.limits.tolerance * origin.norm, rounding)
     return origin.norm

@@ -136,7 +136,7 @@ class Progress:
         Name of the stage; a new stage begins a new table.
     columns : Mapping[str, str]
         Name → format specification, in order.
-    values : Mapping[str, float, optional]
+    values : Mapping[str, float | None]
         Values by column; None for an empty cell.
     """
 
@@ -213,8 +213,8 @@ class Outcome(TrainingResult):
     held_out : HeldOut, optional
         Training rows scored by rankers that have not seen them, trained as this one, if the choice of settings produced
         them.
-    share_of_nothing : float, optional
-        Bound on the loss as a share of its value at w = 0, if the two are comparable.
+    relative_bound : float, optional
+        Bound on the loss divided by its value at w = 0, if the two are comparable.
     labels : Labels, optional
         Meaning of the labels, if the training determined it.
     notes : Sequence[str]
@@ -238,7 +238,7 @@ class Outcome(TrainingResult):
     ranks: bool = True
     cautions: Sequence[str] = ()
     held_out: HeldOut | None = None
-    share_of_nothing: float | None = None
+    relative_bound: float | None = None
     labels: Labels | None = None
     notes: Sequence[str] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)

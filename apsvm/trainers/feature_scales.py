@@ -34,8 +34,8 @@ def scales_checked(outcome: Outcome, dataset: Dataset) -> Outcome:
         return outcome
     caution = (
         f"the features' deviations go from {deviations[low]:.3g} ({_name(dataset, low)}) to {deviations[high]:.3g} "
-        f"({_name(dataset, high)}): on one scale ({option('scale', 'standard')}) training comes further; a "
-        "column that only numbers or dates the rows is best left out"
+        f"({_name(dataset, high)}): {option('scale', 'standard')} gives them one scale; remove a column "
+        "that only numbers or dates the rows"
     )
     return replace(outcome, cautions=(*outcome.cautions, caution))
 

@@ -56,7 +56,7 @@ ONE_UNIT = 10.0
 OfRowsT = TypeVar("OfRowsT", NDArray[np.int64] | None, NDArray[np.float64] | None)
 
 
-def asked_of(trainer: AnyTrainer, features: FeatureOptions) -> FeatureOptions:
+def supported_options(trainer: AnyTrainer, features: FeatureOptions) -> FeatureOptions:
     """Options with AUTO replaced where the trainer does not support it: AUTO stays only for trainers that want a
     constant, or take scaled rows."""
     if features.bias == AUTO and not trainer.capabilities.constant:
@@ -82,8 +82,8 @@ def map_by_rule(dataset: Dataset, features: FeatureOptions) -> FeatureOptions:
     if features.features != AUTO:
         return features
     of_rows = dataset.table is not None and dataset.bags is None and features.pool is None and len(dataset) > 0
-    tailed = of_rows and has_long_tails(dataset.X)
-    return replace(features, features=Logarithms.stem if tailed else LINEAR)
+    is_long_tailed = of_rows and has_long_tails(dataset.X)
+    return replace(features, features=Logarithms.stem if is_long_tailed else LINEAR)
 
 
 def _of_one_unit(X: Matrix, selection: NDArray[np.int64] | None) -> bool:
@@ -153,7 +153,7 @@ class Fit:
             The labels do not fit; there are bags without an option for them; or the reverse.
         """
         dataset = bags_settled(dataset, trainer, features.pool)
-        features = map_by_rule(dataset, asked_of(trainer, features))
+        features = map_by_rule(dataset, supported_options(trainer, features))
         return cls(dataset, trainer, decide(dataset, trainer.capabilities.labels, labels), features, **more)
 
     @property
@@ -294,8 +294,8 @@ class Fit:
         components = getattr(self.trainer.settings, "components", 1)
         is_open = getattr(self.trainer, "leaves_components_open", False)
         if ranker.components not in (1, components) and not is_open:
-            wanted = option("components", ranker.components)
-            raise ModelError(f"it has {ranker.components} components, this training has {components}: {wanted}")
+            remedy = option("components", ranker.components)
+            raise ModelError(f"it has {ranker.components} components, this training has {components}: {remedy}")
         start = np.zeros((len(parts), width + 1))
         for w, part in zip(start, parts, strict=True):
             weights = part.coef[:width]
@@ -318,7 +318,7 @@ class Fit:
             raise ModelError(f"it was trained {theirs}, this training is {ours}")
         theirs, ours = ranker.header.features.map, self._map_name
         if ranker.header.members:
-            raise ModelError(f"an average ({theirs}) is no start: name a model that was trained on one feature map")
+            raise ModelError(f"an average ({theirs}) cannot be a start: name a model trained on one feature map")
         if theirs != ours:
             raise ModelError(
                 f"it was trained with {option('features', theirs)}, this training has {option('features', ours)}"

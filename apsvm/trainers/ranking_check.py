@@ -19,7 +19,7 @@ _FIRST_BLOCK, _BLOCK = 1 << 10, 1 << 16
 
 _RANKS_NOTHING = "this model ranks nothing: all training rows have the same score"
 #: Remark for a ranker whose training was cut short.
-_RANKS_NOTHING_YET = "this model ranks nothing: training was stopped before there was anything"
+_RANKS_NOTHING_YET = "this model ranks nothing: training was stopped too early"
 
 
 def ranks_nothing(outcome: Outcome, trainer: AnyTrainer, **training: bool) -> str:

@@ -62,7 +62,7 @@ def chosen(end: Outcome | Header, metric: str | None) -> Iterator[str]:
 
 
 def _left_out(outcome: Outcome) -> Iterator[str]:
-    """Line on queries with nothing to rank."""
+    """Lines on queries and users without anything to rank."""
     data = outcome.data
     if data.queries_skipped:
         noun, were = ("query", "was") if data.queries_skipped == 1 else ("queries", "were")
@@ -78,7 +78,7 @@ def ending(outcome: Outcome) -> str:
     trouble = "" if outcome.trouble is None else f": {outcome.trouble}"
     remedies = ""
     if outcome.state == State.STALLED and outcome.C is not None:
-        remedies = f", its best is kept; what may help: a smaller C, a larger epsilon, {option('scale', 'standard')}"
+        remedies = f"; the best point is kept; try a smaller C, a larger epsilon or {option('scale', 'standard')}"
     return f"{state(outcome)}{trouble}{remedies}"
 
 

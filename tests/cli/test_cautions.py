@@ -71,10 +71,10 @@ def test_an_exit_code_is_explained_to_whoever_wants_it_quiet(options, state, wea
 
 
 def test_a_model_that_is_hardly_better(weak, run, tmp_path):
-    """It ranks, so the exit code is 0; what may help is named."""
+    """It ranks, so the exit code is 0; remedies are named."""
     done = run("train", "-q", "--bound", "hinge", "-C", 1e-4, "-e", 1e-7, weak, tmp_path / "m")
     (line,) = done.stderr.splitlines()
-    assert line.startswith("apsvm: warning: the bound on the loss, as a share of ")
+    assert line.startswith("apsvm: warning: the bound on the loss, relative to w = 0")
     assert line.endswith("--bound tight or --bound auto, a larger C, other features (--features piecewise)")
     header = load_model(tmp_path / "m").header
     assert load_model(tmp_path / "m").coef.any()
@@ -86,7 +86,7 @@ def test_a_model_that_is_hardly_better(weak, run, tmp_path):
     w = load_model(tmp_path / "m").coef
     share = (header.certificate.primal - 0.5 * w @ w) / header.C / worst
     assert 0.98 <= share <= 1.0
-    assert f"no ranking at all, is {share:.1%}: this model may rank badly" in caution
+    assert f"relative to w = 0, is {share:.1%}: this model may rank badly" in caution
 
 
 def test_a_good_model_says_nothing(cancer, run, tmp_path):

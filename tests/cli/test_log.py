@@ -160,7 +160,7 @@ def test_one_training_has_a_new_run_folder(cancer, run, tmp_path, monkeypatch):
 
     monkeypatch.setattr(apsvm.cli.training, "describe", begun_by_another)
     said = run("train", cancer.path, *HINGE, "-C", "1", "--run-dir", tmp_path / "run", code=74).stderr
-    assert f"cannot write {log}: another process has begun it" in said
+    assert f"cannot write {log}: another process has created it" in said
     assert log.read_text() == "{}\n"
 
 

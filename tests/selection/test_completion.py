@@ -261,7 +261,7 @@ def test_the_default_C_is_where_the_ramp_has_fallen_by_a_tenth(name, rng):
     data, loss = long_list(rng), make_loss(name)
     w = np.array([1.0, 0.5, 0.3, 0.0, 0.0, 0.0])
     C, origin = default_C_at(data, loss, "auto", w, "ap", DESCENT)
-    assert origin == "that for which the ap model is at its best length where the ramp has gone 10 % of its way down"
+    assert origin == "set so that the ap model has its best length where the ramp has fallen by 10 % of its range"
     ramp = ramp_of(data, name)
     scores = ramp.scores(w)
     none, reached = value(ramp, 0.0 * scores), lost(name, data, w)
@@ -277,14 +277,14 @@ def test_the_default_C_is_where_the_ramp_has_fallen_by_a_tenth(name, rng):
     # In other units of the features the ranking is the same, and so is what C does to it.
     longer, origin = default_C_at(data, loss, "auto", 8.0 * w, "", DESCENT)
     assert longer == pytest.approx(C, rel=0.2)
-    assert origin.startswith("that for which the given model is at its best length")
+    assert origin.startswith("set so that the given model has its best length")
 
 
 def test_a_start_that_ranks_no_better_than_nothing_has_the_features_C(rng):
     data, loss = long_list(rng, 300), make_loss("p@1")
     w = -np.array([5.0, 5.0, 0.0, 0.0, 0.0, 0.0])  # the negatives first
     assert lost("p@1", data, w) == 1.0
-    by_features = (default_C(data, loss, "tight"), "what fits the scale of the features")
+    by_features = (default_C(data, loss, "tight"), "set by the scale of the features")
     assert default_C_at(data, loss, "auto", w, "", DESCENT) == by_features
     assert default_C_at(data, loss, "auto", np.zeros(6), "", DESCENT) == by_features
 

@@ -25,7 +25,7 @@ def test_the_two_ends_are_named(state, zero_based, low, high, rng):
     before, caution = cautions(X, state, zero_based=zero_based)
     assert before == "before"
     assert f"(feature {low}) to" in caution
-    assert f"(feature {high}): on one scale" in caution
+    assert f"(feature {high}): --scale standard" in caution
 
 
 def test_nothing_is_said_of_a_good_end_or_of_one_scale(rng):

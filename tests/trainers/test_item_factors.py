@@ -119,7 +119,7 @@ def test_a_model_no_better_than_popularity_has_a_caution(l2, is_worse):
     (outcome,) = WarpTrainer("warp", settings).train(data, Watch())
     assert bool(outcome.cautions) == is_worse
     assert all(
-        "not clearly better than popularity: of likes hidden from the rows of the training P@10" in caution
+        "not clearly better than popularity: on likes hidden from the rows of the training, P@10" in caution
         for caution in outcome.cautions
     )
 

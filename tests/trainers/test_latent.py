@@ -21,7 +21,7 @@ from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.settings import SettingsError
 from apsvm.trainers.structured_svm.objective import risk_of
-from apsvm.trainers.structured_svm.settings import NEARLY_NOTHING, StructuredSettings
+from apsvm.trainers.structured_svm.settings import POOR_BOUND, StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 
@@ -145,10 +145,10 @@ def test_a_start_that_finds_nothing_says_so_and_annealing_does_not():
     test, _ = made(seed=1, bags=2000, positive=600, size=20, d=20, shift=4.0)
     settings = StructuredSettings(latent=True, bound="hinge")
     (lost,) = solve(data, make_loss("ap"), settings, [30.0], Watch(), start=np.zeros(20))
-    assert lost.share_of_nothing is not None
-    assert lost.share_of_nothing >= NEARLY_NOTHING
+    assert lost.relative_bound is not None
+    assert lost.relative_bound >= POOR_BOUND
     found = trained(data, C=30.0)
-    assert found.share_of_nothing is None or found.share_of_nothing < NEARLY_NOTHING
+    assert found.relative_bound is None or found.relative_bound < POOR_BOUND
     assert average_precision_score(test.target.relevant, test.scores(found.w)) >= 0.9
 
 

@@ -81,7 +81,7 @@ def test_graph_file(tmp_path):
         ("-1 nan\n", r":1: there is no class nan"),
         ("2 2\n", r":1: a class cannot be preferred to itself: '2 2'"),
         ("2 2.0\n", r":1: a class cannot be preferred to itself"),
-        ("2 3\n\n2 3.0\n", r":3: the edge '2 3.0' was given in line 1 already"),
+        ("2 3\n\n2 3.0\n", r":3: the edge '2 3.0' is in line 1 already"),
         ("2\n", r":1: expected two classes, the preferred one last, found '2'"),
         ("2 3 -1\n", r":1: expected two classes"),
         ("two 3\n", r":1: expected two classes"),

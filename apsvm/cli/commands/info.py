@@ -51,12 +51,12 @@ def info(model: str, as_json: bool) -> None:
 def _described(model: Model) -> Iterator[tuple[str, str]]:
     """Names and texts of the description: model, features, settings, choice, decision, ending, data."""
     from apsvm.report.words import (
+        as_text,
         certificate,
         meaning,
         members,
         probabilities_in_words,
         settings_of,
-        as_text,
         threshold_in_words,
     )
     from apsvm.trainers.summary import chosen
@@ -67,8 +67,8 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     yield "labels", meaning(header.labels)
     yield "features", _features(model)
     yield "settings", _listed({name: as_text(value) for name, value in (*settings_of(header), ("seed", header.seed))})
-    selection = {name: as_text(value) for name, value in (header.selection or {}).items() if not isinstance(value, dict)}
-    yield "chosen by", _listed(selection)
+    selection = {name: value for name, value in (header.selection or {}).items() if not isinstance(value, dict)}
+    yield "chosen by", _listed({name: as_text(value) for name, value in selection.items()})
     for line in chosen(header, header.metric):
         yield "choice", line
     yield "positive", "" if header.threshold is None else threshold_in_words(header.threshold)

@@ -26,7 +26,7 @@ class Auto(Backend):
         first = self._first.solve(problem, start, tolerance)
         if first.gap <= tolerance or first.gap <= problem.rounding(first.alpha):
             return first
-        why = f"active-set left a gap of {first.gap:.3e} where {tolerance:.3e} was requested"
+        why = f"active-set left a gap of {first.gap:.3e}, {tolerance:.3e} was requested"
         try:
             second = self._second.solve(problem, first.alpha, tolerance)
         except ImportError as error:

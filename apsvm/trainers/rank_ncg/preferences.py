@@ -181,7 +181,7 @@ def read_graph(path: str | os.PathLike[str], names: NDArray[np.float64]) -> Pref
             if edge[0] == edge[1]:
                 raise GraphError(f"{source}:{at}: a class cannot be preferred to itself: {line.strip()!r}")
             if edge in line_of:
-                raise GraphError(f"{source}:{at}: the edge {line.strip()!r} was given in line {line_of[edge]} already")
+                raise GraphError(f"{source}:{at}: the edge {line.strip()!r} is in line {line_of[edge]} already")
             line_of[edge] = at
     if not line_of:
         raise GraphError(f"{source}: no edge: expected lines 'i j', class j preferred to class i")

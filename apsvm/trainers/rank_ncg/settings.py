@@ -26,7 +26,7 @@ class RankNCGSettings(Settings):
         "logistic",
         label="objective",
         choices=OBJECTIVES,
-        help="What a pair costs: log(1 + e^-u), or the paper's approximation of it by erfc.",
+        help="Loss of a pair: log(1 + e^-u), or the paper's approximation of it by erfc.",
     )
     summation: str = setting(
         "auto",
@@ -39,13 +39,13 @@ class RankNCGSettings(Settings):
         1e-3,
         range=Range(1e-14, 0.5),
         option=False,
-        help="For --summation fourier: the largest error of a sum, for each unit of weight.",
+        help="For --summation fourier: the largest error of a sum, per unit of weight.",
     )
     optimizer: str = setting(
         "lbfgs",
         label="optimizer",
         choices=OPTIMIZERS,
-        help="L-BFGS, or the paper's nonlinear conjugate gradients, which look at gradients only.",
+        help="L-BFGS, or the paper's nonlinear conjugate gradients, which use gradients only.",
     )
     tolerance: float | None = setting(
         None,
@@ -62,20 +62,20 @@ class RankNCGSettings(Settings):
         flags=("-l", "--lambda"),
         range=Range(0.0),
         grid=(1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0),
-        help="Weight of ½‖w‖² beside the loss.",
+        help="Weight of ½‖w‖²; the loss has weight 1.",
     )
     normalize: str = setting(
         "pairs",
         label="mean over",
         choices=NORMALIZATIONS,
-        help="The loss is the mean over the pairs, or as in the paper their sum.",
+        help="Loss: the mean over the pairs, or their sum, as in the paper.",
     )
     graph: str = setting(
         "full",
         label="graph",
         metavar="full|adjacent|bipartite|FILE",
-        help="Which class is preferred to which: every one to all lower ones, to the next lower one, or to the lowest; "
-        "or a file of lines 'i j', class j preferred to class i.",
+        help="Preferences: each class to all lower ones, to the next lower one, or to the lowest; or a file of lines "
+        "'i j', class j preferred to class i.",
     )
     classes: int | None = setting(
         None,
@@ -86,7 +86,7 @@ class RankNCGSettings(Settings):
     cut: str = setting(
         "frequency", choices=CUTS, option=False, help="For --classes: into classes of equal frequency or width."
     )
-    max_iterations: int = setting(10_000, range=Range(1), help="Per stage of the training.")
+    max_iterations: int = setting(10_000, range=Range(1), help="Most iterations in a stage of the training.")
 
     @property
     def tolerance_used(self) -> float:

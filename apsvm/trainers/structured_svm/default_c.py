@@ -41,7 +41,7 @@ is lengthened, and C is chosen so that the length t with
     r(t·w₀) = r(0) − φ·{r(0) − Δ(w₀)},   φ = 1/10,          is the best:   t·‖w₀‖² + C·d r(t·w₀)/dt = 0,
 
 but at most 1e9 / (d · geometric mean). On a long list the weight of a pair, 2/(PN), is tiny. Rows of nearly equal score
-at the top then need a w and a C for which float64 can prove nothing. On two made queries of 40,000 documents
+at the top then need a w and a C for which float64 can prove nothing. On two generated queries of 40,000 documents
 ``ndcg@10`` had C = 3e12 and stalled after 1,240 iterations and 17 s. Up to C = 1e9 it takes 70 to 150 iterations and 2
 s, to the same NDCG@10 on training and other rows.
 """
@@ -68,7 +68,7 @@ TIMES_FOR_BAGS = 10.0
 #: The largest C of a loss of the top, times d and the geometric mean of the variances.
 MOST_OF_THE_TOP = 1e9
 #: Description of this C.
-THE_RULE = "what fits the scale of the features"
+THE_RULE = "set by the scale of the features"
 #: φ. On long lists .05 to .3 are alike; larger values fit noise.
 DESCENT = 0.1
 #: Factor between tried lengths of a start, and their number.
@@ -142,10 +142,10 @@ def default_C_at(
     variance = variance[(variance > 0.0) & np.isfinite(variance)]
     most = _per_variance(MOST_OF_THE_TOP, variance) if variance.size else math.inf
     if most < C:
-        return most, "the largest that the scale of the features allows a loss of the top"
+        return most, "the largest for a loss of the top at this scale of the features"
     model = f"the {started_by} model" if started_by else "the given model"
     share = f"{100.0 * descent:g} %"
-    return C, f"that for which {model} is at its best length where the ramp has gone {share} of its way down"
+    return C, f"set so that {model} has its best length where the ramp has fallen by {share} of its range"
 
 
 def _C_of_descent(

@@ -58,7 +58,7 @@ def check_layer_wise(trainer: StructuredSVMTrainer) -> None:
     }
     for name, value in refused.items():
         if value:
-            raise SettingsError(f"{option('layer_wise')} does not go with {name}: leave one of them out")
+            raise SettingsError(f"{option('layer_wise')} does not go with {name}: remove one of them")
 
 
 def held_out_loss(outcome: Outcome) -> float:

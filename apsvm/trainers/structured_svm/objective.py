@@ -13,7 +13,7 @@ from apsvm.risk import Risk, bind_risk, loss_by_order, make_bag_risk
 from apsvm.solvers.cutting_plane import CuttingPlaneSolution
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet
-from apsvm.trainers.structured_svm.settings import NEARLY_NOTHING
+from apsvm.trainers.structured_svm.settings import POOR_BOUND
 
 #: Share of Δ's maximum from which the order of the training rows counts as poor.
 POOR = 0.9
@@ -45,10 +45,10 @@ def risk_at_zero(risk: Risk) -> float:
     return value
 
 
-def share_of_nothing(
+def relative_bound(
     data: TrainingSet, loss: Loss, at_zero: float, solution: CuttingPlaneSolution, C: float
 ) -> float | None:
-    """The bound at w as a share of its value at w = 0, ``at_zero``. None if training stopped early. Also None if the
+    """The bound at w divided by its value at w = 0, ``at_zero``. None if training stopped early. Also None if the
     training rows are ranked well, since a short w has a large bound even then."""
     if solution.state is not State.CONVERGED:
         return None
@@ -58,7 +58,7 @@ def share_of_nothing(
         return None
     share = bound / at_zero
     has_order = loss.over_rankings or loss.over_labellings
-    if share >= NEARLY_NOTHING and has_order and loss_of_order(data, loss, w) < POOR * at_zero:
+    if share >= POOR_BOUND and has_order and loss_of_order(data, loss, w) < POOR * at_zero:
         return None
     return share
 

@@ -15,7 +15,7 @@ from apsvm.risk import Risk
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet
 from apsvm.trainers.structured_svm.descent import Descent, Weights
-from apsvm.trainers.structured_svm.objective import risk_at_zero, share_of_nothing
+from apsvm.trainers.structured_svm.objective import relative_bound, risk_at_zero
 from apsvm.trainers.structured_svm.plan import Plan
 from apsvm.trainers.structured_svm.stage import Stage, StageReport, Trained
 
@@ -92,8 +92,8 @@ class Problem:
             return _rough(reports[-1].solution.w)
         trained = trained_by(reports, exact=risk.oracle.exact, queries=risk.queries, skipped=risk.queries_skipped)
         if trained.state is State.CONVERGED:
-            share = share_of_nothing(self.data, self.plan.loss, self._at_zero, trained.solution, C)
-            trained = replace(trained, share_of_nothing=share)
+            share = relative_bound(self.data, self.plan.loss, self._at_zero, trained.solution, C)
+            trained = replace(trained, relative_bound=share)
         return trained
 
     @cached_property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from apsvm._support.naming import option
 from apsvm.trainers.settings import Multiple
-from apsvm.trainers.structured_svm.settings import NEARLY_NOTHING
+from apsvm.trainers.structured_svm.settings import POOR_BOUND
 
 if TYPE_CHECKING:
     from apsvm.trainers.base import Outcome
@@ -40,18 +40,18 @@ def caution_of(
     """
     if math.isfinite(held_out):
         share, measure = held_out, f"the {'' if start is None else f'{start} '}loss on rows held out"
-    elif outcome.share_of_nothing is not None:
-        share = outcome.share_of_nothing
-        measure = "the bound on the loss, as a share of what it is for no ranking at all,"
+    elif outcome.relative_bound is not None:
+        share = outcome.relative_bound
+        measure = "the bound on the loss, relative to w = 0,"
     else:
         return []
-    if share < NEARLY_NOTHING:
+    if share < POOR_BOUND:
         mean, deviation = by_chance
         if not share > mean - ONE_SIDED * deviation:
             return []
         return [
             f"{measure} is {share:.1%}, and in random orders {mean:.1%} ± {deviation:.1%}: this model ranks hardly "
-            "better than chance; what may help: more positive rows, other features"
+            "better than chance; try more positive rows or other features"
         ]
     remedies = []
     if trainer.settings.bound == "hinge" and trainer.loss.over_rankings:
@@ -63,11 +63,11 @@ def caution_of(
         pooled = f"{option('pool', 'min,mean,max')} instead of {option('latent', True)}"
         remedies = [f"another {option('start')} (random:20)", "a larger C", pooled]
     remedies.append(f"other features ({option('features', 'piecewise')})")
-    return [f"{measure} is {share:.1%}: this model may rank badly; what may help: {', '.join(remedies)}"]
+    return [f"{measure} is {share:.1%}: this model may rank badly; try {', '.join(remedies)}"]
 
 
-def how_C_was_found(trained: Trained, setting: float | Multiple) -> list[str]:
-    """Remark on C as a multiple of the default; empty if the user gave a number."""
+def origin_of_C(trained: Trained, setting: float | Multiple) -> list[str]:
+    """Remark on C as a multiple of the default; empty for a number."""
     if not isinstance(setting, Multiple):
         return []
     return [f"C = {setting.factor:g}x the default, {trained.C:.6g}; the default is {trained.origin_of_C}"]

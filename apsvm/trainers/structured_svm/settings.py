@@ -16,8 +16,8 @@ BOUNDS = ("auto", "hinge", "tight")
 STARTS = ("anneal", "bag-means")
 MOST_RANDOM_STARTS = 1000
 MOST_COMPONENTS = 64
-#: Share of the bound at w = 0 from which a caution is given.
-NEARLY_NOTHING = 0.98
+#: Relative bound from which a model may rank badly.
+POOR_BOUND = 0.98
 #: The default of ``-C``.
 DEFAULT_C: tuple[float | Multiple, ...] = (AUTO_MULTIPLE,)
 SOLVERS = ("line-search", "cutting-plane")
@@ -31,7 +31,7 @@ class StructuredSettings(Settings):
         "auto",
         label="oracle",
         choices=ORACLE_CHOICES,
-        help="How the most violated ranking is found. All but appx are exact and give the same model.",
+        help="Algorithm for the most violated ranking. All except appx are exact and give the same model.",
     )
     C: tuple[float | Multiple, ...] = setting(
         DEFAULT_C,
@@ -48,7 +48,7 @@ class StructuredSettings(Settings):
     )
     epsilon: float = setting(
         1e-3,
-        label="ε, the gap asked for, / C",
+        label="ε, the requested gap / C",
         flags=("-e", "--epsilon"),
         range=Range(0.0, open_low=True),
         grid=(1e-3,),
@@ -57,44 +57,44 @@ class StructuredSettings(Settings):
     qp: str = setting(
         "auto",
         choices=tuple(BACKENDS),
-        help="Solver of the working-set QP; auto: active-set, and cvxpy where its certificate falls short.",
+        help="Solver of the working-set QP; auto: active-set, then cvxpy if it misses the requested gap.",
     )
     solver: str = setting(
         "line-search",
         label="solver",
         choices=SOLVERS,
-        help="Where planes are taken: after an exact line search on scores, or at the QP's own point as in the papers.",
+        help="Point of each plane: after a line search on scores, or the QP's minimiser, as in the papers.",
     )
     bound: str = setting(
         "auto",
         label="bound",
         choices=BOUNDS,
         grid=("hinge", "tight"),
-        help="What bounds the loss from above: the convex structured hinge of the papers, or the tighter ramp, from "
-        "the hinge's minimiser to a stationary point: often better where some positives "
-        "are hopeless. auto: whichever is better on rows held out, with the best of a few C each where -C is auto.",
+        help="Upper bound on the loss: the convex structured hinge of the papers, or the tighter ramp, from the "
+        "hinge's minimiser to a stationary point: often better if some positives are hopeless. auto: the better one "
+        "on rows held out, each with the best of a few C if -C is auto.",
     )
     latent: bool = setting(
         False,
         label="bags by their best row",
-        help="Train on bags (bag: or --bags): each stands where its best row does. Concave-convex rounds to a "
-        "stationary point; the model scores rows, and bags by their best.",
+        help="Train on bags (bag: or --bags): a bag has the score of its best row. Ends at a stationary point; the "
+        "model scores rows, and bags by their best row.",
     )
     start: str = setting(
         "anneal",
         label="start",
         metavar="START",
-        help="Where --latent begins: anneal, from the bags' means to their best rows, with the loss and with the 0-1 "
-        "loss; bag-means, a training on the means; random:N, the best of N random choices of a row a bag.",
+        help="Start of --latent: anneal, from the bags' means to their best rows, with the loss and with the 0-1 loss; "
+        "bag-means, a training on the means; random:N, the best of N random choices of a row per bag.",
     )
     layer_wise: str = setting(
         "",
         label="hidden layers",
         metavar="HIDDEN[,HIDDEN…]",
         grid=(),
-        help="Train a network with hidden layers of this many rectified linear units, on standardised features: from "
-        "one of the log loss, a layer at a time, each by the exact solver. Passes end when rows held out do no better. "
-        "16x8 is 16,8 where commas part several (apsvm cv), none a linear ranker.",
+        help="Train a network with hidden layers of this many rectified linear units, on standardised features: from a "
+        "network of the log loss, a layer at a time, each by the exact solver, until rows held out are ranked no "
+        "better. In lists (apsvm cv) write 16x8 for 16,8, and none for a linear ranker.",
     )
     components: int = setting(
         1,
@@ -102,9 +102,9 @@ class StructuredSettings(Settings):
         range=Range(1, MOST_COMPONENTS),
         grid=(),
         default_text="auto",
-        help="H linear scores with a constant each, of which a row has the highest: for positives of several kinds. To "
-        "a stationary point, from clusters of the positives; --bound auto is tight. auto: 1, or, of ap with bound and "
-        "C left open, 2 where positives are rare and rows held out are ranked better by more than chance.",
+        help="H linear scores, each with a constant; a row gets the highest: for positives of several kinds. Ends at "
+        "a stationary point, from clusters of the positives; --bound auto is tight. auto: 1; for ap with bound and C "
+        "left open, 2 if positives are rare and rows held out are ranked better by more than chance.",
     )
     log_ranks: bool = setting(
         False,
@@ -120,7 +120,7 @@ class StructuredSettings(Settings):
         metavar="PERCENT",
         help="For --oracle appx: the share of the binary SVM's easy rows that stay easy.",
     )
-    max_iterations: int = setting(10_000, range=Range(1), help="Per stage of the training.")
+    max_iterations: int = setting(10_000, range=Range(1), help="Most iterations in a stage of the training.")
 
 
 def random_starts(start: str) -> int | None:

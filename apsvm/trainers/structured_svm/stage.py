@@ -88,7 +88,7 @@ class Trained:
     queries, queries_skipped : numbers of queries in the risk and outside
     notes : remarks for the user on the data
     hinge_objective : for the tight bound, the minimum of the hinge's objective, to 30 ε
-    share_of_nothing : bound on the loss as a share of its value at w = 0; None if the two are not comparable
+    relative_bound : bound on the loss divided by its value at w = 0; None if the two are not comparable
     C : of the training; origin_of_C : description of the default C
     """
 
@@ -99,7 +99,7 @@ class Trained:
     queries_skipped: int
     notes: list[str] = field(default_factory=list)
     hinge_objective: float | None = None
-    share_of_nothing: float | None = None
+    relative_bound: float | None = None
     C: float = 0.0
     origin_of_C: str = ""
 
@@ -183,9 +183,9 @@ class Stage:
             account = self._risk.account()
             calls += len(account.calls)
             parts = account.parts()
-            taken = {part: parts[part] for part in ("scores", "oracle", "gradient")} | {"qp": qp}
-            spans.add(taken)
-            return account.calls, taken
+            spans_of_parts = {part: parts[part] for part in ("scores", "oracle", "gradient")} | {"qp": qp}
+            spans.add(spans_of_parts)
+            return account.calls, spans_of_parts
 
         def on_iteration(iteration: CuttingPlaneIteration) -> None:
             nonlocal fallbacks, qp, seen

@@ -67,7 +67,7 @@ class StartsOfBags:
         trainings, start = _OneRowABag(self._data, self._loss, self._settings, C, self._watch), self._start
         if self._is_rough:
             start = before if before is not None else trainings.annealed() if start is None else start
-        points = self._as_asked(trainings) if start is None else [start]
+        points = self._requested(trainings) if start is None else [start]
         if start is not None and start.any():
             # First trains on its best instances: rounds from a point of another scale would gain much at first and
             # leave them.
@@ -76,7 +76,7 @@ class StartsOfBags:
             points.append(before)
         return {f"from start {number}": point for number, point in enumerate(points, 1)}
 
-    def _as_asked(self, trainings: _OneRowABag) -> list[NDArray[np.float64]]:
+    def _requested(self, trainings: _OneRowABag) -> list[NDArray[np.float64]]:
         """Starting points named by ``settings.start``."""
         settings, offsets = self._settings, self._data.bags
         assert offsets is not None

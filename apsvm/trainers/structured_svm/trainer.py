@@ -84,7 +84,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         if settings.components > 1 and (settings.latent or self.approximates):
             other = option("latent", True) if settings.latent else option("oracle", "appx")
             components = option("components", settings.components)
-            raise SettingsError(f"{components} does not go with {other}: leave one of them out")
+            raise SettingsError(f"{components} does not go with {other}: remove one of them")
         if "start" in named and not settings.latent:
             raise SettingsError(f"{option('start')} is for {option('latent', True)}")
         random_starts(settings.start)
@@ -296,7 +296,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         from apsvm.models.header import Bounds, Data
         from apsvm.solvers.certificate import tolerance_of
         from apsvm.solvers.state import State
-        from apsvm.trainers.structured_svm.remarks import fallbacks_of, how_C_was_found
+        from apsvm.trainers.structured_svm.remarks import fallbacks_of, origin_of_C
 
         w = trained.w
         several = data.components > 1
@@ -336,7 +336,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
                 queries_skipped=trained.queries_skipped,
             ),
             threshold=Threshold(value=0.0, rule="loss") if self.loss.draws_line else None,
-            share_of_nothing=trained.share_of_nothing,
-            notes=[*how_C_was_found(trained, settings.C[0]), *trained.notes, *fallbacks_of(trained)],
+            relative_bound=trained.relative_bound,
+            notes=[*origin_of_C(trained, settings.C[0]), *trained.notes, *fallbacks_of(trained)],
             seconds=seconds,
         )

@@ -29,7 +29,7 @@ from apsvm.data.rows import Rows
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import DescentOutcome, Epoch, Pass
 from apsvm.trainers.base import Progress, Watch
-from apsvm.trainers.warp.epochs import descend_as_asked
+from apsvm.trainers.warp.epochs import run_epochs
 from apsvm.trainers.warp.settings import WarpSettings, cutoff_of
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def train_warp(
     FloatingPointError : weights that are not finite
     """
     descent = _RowSteps(rows, candidates(grades, groups), settings, start)
-    outcome = descend_as_asked(descent, settings, watch, show=show, validate=validate)
+    outcome = run_epochs(descent, settings, watch, show=show, validate=validate)
     if not np.isfinite(rows.scores(outcome.best)).all():
         raise _not_finite("scores")
     return outcome, descent.pairs

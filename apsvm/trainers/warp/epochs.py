@@ -32,7 +32,7 @@ class Parameters(Protocol[T_co]):
         """A copy of the parameters."""
 
 
-def descend_as_asked(
+def run_epochs(
     parameters: Parameters[T],
     settings: WarpSettings,
     watch: Watch,

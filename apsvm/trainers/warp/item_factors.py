@@ -27,7 +27,7 @@ from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import DescentOutcome, Epoch, Pass
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.warp.descent import pace_of, rule_memory, run_pass
-from apsvm.trainers.warp.epochs import descend_as_asked
+from apsvm.trainers.warp.epochs import run_epochs
 from apsvm.trainers.warp.settings import WarpSettings
 
 #: Default metrics of implicit feedback; ``evaluate_lists`` takes any others too.
@@ -63,7 +63,7 @@ def train_items(
     if users.size == 0:
         raise NothingToRankError("no user likes at least two items and not all")
     descent = _ItemSteps(lists, users, factors, settings)
-    return descend_as_asked(descent, settings, watch, show=show, validate=validate), users.size
+    return run_epochs(descent, settings, watch, show=show, validate=validate), users.size
 
 
 class _ItemSteps:

@@ -40,14 +40,14 @@ class WarpSettings(Settings):
         range=Range(0.0, open_low=True),
         default_text="0.05, with adadelta a factor of 1",
         grid=(0.005, 0.05, 0.5),
-        help="How long a step is.",
+        help="Length of a step.",
     )
     l2: float | None = setting(
         None,
         label="l2",
         range=Range(0.0),
         default_text="0",
-        help="Weight of ½‖w‖² against the loss.",
+        help="Weight of ½‖w‖²; the loss has weight 1.",
     )
     epochs: int = setting(
         30,
@@ -63,43 +63,43 @@ class WarpSettings(Settings):
         needs="validation",
         metavar="NAME",
         default_text="AP; of users P@10",
-        help="What is taken of the validation rows, as apsvm eval names it.",
+        help="Metric on the validation rows, named as in apsvm eval.",
     )
     tau: str = setting(
         "harmonic",
         label="τ",
         metavar="auc|p@1|p@K|harmonic",
         grid=("p@1", "p@10", "harmonic"),
-        help="What a rank costs: as many as stand above; 1 if any does; as many as K; 1 + 1/2 + … of them.",
+        help="Cost of rank r: r (auc), at most 1 (p@1), at most K (p@K), or 1 + 1/2 + … + 1/r (harmonic).",
     )
     rank_estimator: str = setting(
         "plugin",
         label="rank estimator",
         choices=ESTIMATORS,
-        help="A rank is estimated from the trials until a violation (too high on average), without bias from the same "
-        "(tau harmonic), or by scoring all negatives.",
+        help="Estimate of a rank: plugin (too high on average) and log-unbiased (only tau harmonic) use the number of "
+        "trials until a violation; exact scores all negatives.",
     )
     max_trials: int | None = setting(
         None,
         range=Range(1),
         option=False,
         default_text="its negatives, at most 1000",
-        help="Trials for a positive before it is left in peace.",
+        help="Most trials for a positive in a pass.",
     )
     rule: str = setting(
-        "adagrad", label="step rule", option=False, choices=tuple(LEARNING_RATES), help="How long a step is."
+        "adagrad", label="step rule", option=False, choices=tuple(LEARNING_RATES), help="Rule for the length of a step."
     )
     preference: bool = setting(
         False,
-        help="Labels are grades: a row is a positive against every row of its query of a lower one. Metrics take the "
-        "rows as relevant that --relevant-from says, or all above the lowest grade.",
+        help="Labels are grades: a row is a positive against all rows of its query with lower grades. For metrics, "
+        "rows from --relevant-from up are relevant, by default all above the lowest grade.",
     )
     rows_as_users: bool = setting(
         False,
-        help="Rows are users, columns of positive value the items they like; labels are not looked at. Learns factors "
-        "of the items; apsvm predict then lists the best items for each row.",
+        help="Rows are users, columns with positive values the items they like; labels are ignored. Learns factors of "
+        "the items; apsvm predict then lists the best items for each row.",
     )
-    factors: int = setting(64, range=Range(1, 4096), help="For --rows-as-users: numbers an item.")
+    factors: int = setting(64, range=Range(1, 4096), help="For --rows-as-users: numbers per item.")
 
     @property
     def rate(self) -> float:

@@ -92,9 +92,9 @@ class WarpTrainer(Trainer[WarpSettings]):
     @property
     def grid(self) -> Mapping[str, Sequence[SettingValue]]:
         """Learning rates around the rule's default; τ only as the rank estimator allows."""
-        own_rate = LEARNING_RATES[self.settings.rule]
+        default_rate = LEARNING_RATES[self.settings.rule]
         taus = {"tau": ("harmonic",)} if self.settings.rank_estimator == "log-unbiased" else {}
-        return {**super().grid, "learning_rate": (own_rate / 10.0, own_rate, 10.0 * own_rate), **taus}
+        return {**super().grid, "learning_rate": (default_rate / 10.0, default_rate, 10.0 * default_rate), **taus}
 
     def warnings(self) -> Iterator[str]:
         if self.settings.workers > 1:
@@ -241,9 +241,9 @@ class WarpTrainer(Trainer[WarpSettings]):
             if not ahead.mean() > 2 * ahead.std() / np.sqrt(len(ahead)):
                 whose = "the rows of the training" if validation is None else str(validation.source)
                 cautions.append(
-                    f"it is not clearly better than popularity: of likes hidden from {whose} {name} is "
-                    f"{mine.mean():.3g}, and {simplest.mean():.3g} where all users get the items that most of them "
-                    "like; a lower l2 or more epochs may do"
+                    f"it is not clearly better than popularity: on likes hidden from {whose}, {name} is "
+                    f"{mine.mean():.3g}, and {simplest.mean():.3g} if every user gets the most popular items; try a "
+                    "lower l2 or more epochs"
                 )
         notes = _pace(trained.epochs)
         notes.append(f"{lists.shape[1]} items with {self.settings.factors} factors, from {lists.nnz} likes")
