@@ -84,7 +84,7 @@ def test_settings_by_the_names_that_their_trainer_declares():
     assert {name: as_text(value) for name, value in settings_of(header)} == {
         "C": "3",
         "C, times the default": "10",
-        "ε, the gap asked for, / C": "0.5",
+        "ε, the requested gap / C": "0.5",
         "oracle": "bucket",
         "max iterations": "7",
         "of tomorrow": "1",
