@@ -217,18 +217,20 @@ class AffordableFolds:
     how : description of the folds, or why there are none
     alike : for folds of a part of the rows, (m,) int64 each: rows outside the training part with positives and
         negatives in the proportion of all rows, for choosing a threshold; None if the test rows serve
+    copies : (n,) int64, a number shared by copies of a row; None if few rows are copies (``copies_of``)
     """
 
     folds: Sequence[Fold]
     how: str
     alike: Sequence[NDArray[np.int64]] | None = None
+    copies: NDArray[np.int64] | None = None
 
     def first(self, k: int) -> AffordableFolds:
         """The first k folds."""
         if k >= len(self.folds):
             return self
         alike = None if self.alike is None else self.alike[:k]
-        return AffordableFolds(self.folds[:k], f"{k} of {self.how}", alike)
+        return AffordableFolds(self.folds[:k], f"{k} of {self.how}", alike, self.copies)
 
 
 def affordable_count(data: TrainingSet) -> int:
@@ -283,7 +285,7 @@ def affordable_folds(data: TrainingSet, seed: int, trainings: int = 1) -> Afford
             how = f"{k} folds of {kind}" if sum(counts) == of_unit.max() + 1 else f"{k} times {how}"
     if queries is not None:
         folds = [_judged_by_few(fold, of_unit, strata[0], rng) for fold in folds]
-    return AffordableFolds(folds, how, alike)
+    return AffordableFolds(folds, how, alike, copies)
 
 
 def _parts(

@@ -93,6 +93,13 @@ def test_few_positives_are_ranked_by_the_average_of_both(tmp_path):
     assert again.certificates_ == fitted.certificates_
 
 
+def test_copies_of_a_row_count_once():
+    X, y = few(n=600)
+    once, five_times = (completed(inside=True, rows=(np.tile(X, (k, 1)), np.tile(y, k)))[1][0] for k in (1, 5))
+    assert once.startswith("features: the average of columns and rules")
+    assert five_times.startswith("features: the average of columns and rules")
+
+
 def test_a_training_that_is_stopped_ends_in_the_ranker_of_columns():
     training, (line,) = completed(inside=True, rows=few())
     assert line.startswith("features: the average of columns and rules")
