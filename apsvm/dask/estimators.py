@@ -106,11 +106,9 @@ class _OnCluster(_Plain):
                 raise ValueError(f"{name} is not available on a cluster: it needs held-out rows on one machine")
         return ClusterFit.over(super()._training(*arguments))
 
-    def _outcomes(
-        self, fit: Fit, watch: Watch, start: NDArray[np.float64] | None, data: TrainingSet
-    ) -> Iterator[Outcome]:
+    def _outcomes(self, fit: Fit, watch: Watch, data: TrainingSet) -> Iterator[Outcome]:
         assert isinstance(fit, ClusterFit)
-        return fit.outcomes(watch, start, data)
+        return fit.outcomes(watch, data=data)
 
     def _finish(self, model: Ranker, X: Matrix, outcome: Outcome) -> None:
         n = X.shape[0]

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metadata_routing import UNUSED
 
-from apsvm._support.errors import ModelError
 from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.features import parsed
 from apsvm.data.features.scaling import NO_SCALING, SCALINGS
@@ -36,7 +35,6 @@ class LinearEstimator(Estimator):
 
     features: str = AUTO
     time_limit: float | None = None
-    warm_start: bool = False
 
     # Methods that a class of estimators overrides.
 
@@ -56,11 +54,9 @@ class LinearEstimator(Estimator):
         """Value of a constant feature trained with the others; AUTO: by ``trainers.fitting``; None: none."""
         return None
 
-    def _outcomes(
-        self, fit: Fit, watch: Watch, start: NDArray[np.float64] | None, data: TrainingSet
-    ) -> Iterator[Outcome]:
+    def _outcomes(self, fit: Fit, watch: Watch, data: TrainingSet) -> Iterator[Outcome]:
         """Trained rankers of a fit with the rows ``data``, one after the other."""
-        return outcomes(fit, watch, start, data)
+        return outcomes(fit, watch, data=data)
 
     def _with_decision(self, fit: Fit, data: TrainingSet, outcome: Outcome, header: Header) -> Header:
         """The header with a threshold and a calibration. ``fit``: the training of ``data`` before features are
@@ -100,14 +96,14 @@ class LinearEstimator(Estimator):
         with training(self.verbose) as watch:
             self._check(raw)
             fit = raw.prepared()
-            data, start = fit.training_set(), self._start(plan, fit)
+            data = fit.training_set()
             for remark in plan.check(data):
                 logger.warning("%s: %s", type(self).__name__, remark)
-            if self._compares_maps and self.features == AUTO and start is None:
+            if self._compares_maps and self.features == AUTO:
                 completed = complete(raw, fit, data, watch)
                 raw, fit, data, trained = completed.raw, completed.fit, completed.data, completed.outcomes(watch)
             else:
-                trained = self._outcomes(fit, watch, start, data)
+                trained = self._outcomes(fit, watch, data)
             *_, outcome = trained
             (model,) = fit.model(outcome).rankers()
             header = self._with_decision(raw, data, outcome, self._header_of(model.header, counted.groups))
@@ -139,24 +135,6 @@ class LinearEstimator(Estimator):
             selection=None if every_row_once else members,
             query_weights=counted.query_weights,
         )
-
-    def _start(self, plan: AnyTrainer, fit: Fit) -> NDArray[np.float64] | None:
-        """Weights of the previous fit, as the start of this one, if ``warm_start`` is set. Raises ValueError if the
-        columns differ."""
-        if not self.warm_start:
-            return None
-        refusal = plan.capabilities.refusal("warm_start")
-        if refusal is not None:
-            raise SettingsError(refusal)
-        if not hasattr(self, "_model"):
-            return None
-        before, width = self._model, fit.dataset.X.shape[1]
-        if before.width != width:
-            raise ValueError(f"warm_start: the previous fit was of {before.width} features, X has {width}")
-        try:
-            return fit.start(before)
-        except ModelError as error:
-            raise ValueError(f"warm_start: {error}") from None
 
     def _pool(self) -> tuple[str, ...] | None:
         """Names in the parameter ``pool``; None without pooling. Raises ValueError."""

@@ -61,7 +61,7 @@ class RankNCG(GradeRanker, LinearEstimator):
         "pairs": the loss is the mean over the pairs; "none": their sum, as in the paper.
     tol : float, optional
         Stop when the gradient's largest entry is at most tol times that at w = 0; None: 1e-5, for "fourier" 1e-3.
-    features, scale, max_iter, time_limit, n_jobs, warm_start, random_state, verbose
+    features, scale, max_iter, time_limit, n_jobs, random_state, verbose
         See ``APSVMClassifier``; nothing is drawn.
 
     Attributes

@@ -33,8 +33,6 @@ from apsvm.trainers.summary import chosen
 
 #: Default constant feature of the binary SVM with which oracle "appx" starts.
 APPX_CONSTANT = 1.0
-#: Certificate of a model that records none.
-_UNKNOWN = Bounds(primal=math.nan, dual=math.nan, gap=math.nan, tolerance=math.nan, exact=False)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -113,11 +111,11 @@ class _Structured(LinearEstimator):
         super()._restore(header)
         self.C_ = math.nan if header.C is None else header.C
         each = headers_of(header) or [header]
-        self.certificates_ = {one.features.map: one.certificate or _UNKNOWN for one in each}
-        self.certificate_ = next(iter(self.certificates_.values()))
-        self.exact_ = all(one.exact for one in self.certificates_.values())
-        self.hinge_objective_ = self.certificate_.hinge_objective
-        words = list(chosen(header, header.metric)) or [f"bound {self.certificate_.bound}, C = {self.C_:.6g}"]
+        self.certificates_ = {one.features.map: one.certificate for one in each}
+        bounds = each[0].certificate
+        self.certificate_: Bounds = bounds  # type: ignore[assignment]  # None for few models only
+        bound = "" if bounds is None else f"bound {bounds.bound}, "
+        words = list(chosen(header, header.metric)) or [f"{bound}C = {self.C_:.6g}"]
         self.choice_ = "; ".join([f"features {header.features.map}", *words])
 
 
@@ -201,8 +199,6 @@ class APSVMClassifier(BinaryClassifier, _Structured):
         Maximum duration of the training in seconds.
     n_jobs : int, optional
         Number of threads; None: 1; -1: one for each core. The result does not depend on it.
-    warm_start : bool
-        True to start a fit from the weights of the previous one.
     random_state : int, RandomState or None
         Seed of the start of several components; nothing else is drawn. An integer is recorded in the model's file.
     verbose : int
@@ -228,15 +224,11 @@ class APSVMClassifier(BinaryClassifier, _Structured):
     C_ : float
         The C that was used.
     certificate_ : Bounds
-        ``primal`` ≥ the optimum ≥ ``dual``, their ``gap``, the ``tolerance``, and ``reached``. With bound "tight" they
-        are of the convex majorant at the stationary point; for an average of columns and rules, of the ranker on
-        columns.
+        ``primal`` ≥ the optimum ≥ ``dual``, their ``gap``, the ``tolerance``, and ``reached``; ``exact`` is False with
+        oracle "appx". With bound "tight" they are of the convex majorant at the stationary point; for an average of
+        columns and rules, of the ranker on columns. None for a model without certificate.
     certificates_ : dict
         Certificates by feature map, two for an average.
-    exact_ : bool
-        False with oracle "appx".
-    hinge_objective_ : float or None
-        With bound "tight", the hinge's optimum to 30·epsilon·C.
     n_queries_, n_queries_skipped_ : int
         Number of queries that were trained on, and of those without anything to rank.
     feature_importances_ : ndarray

@@ -49,7 +49,7 @@ class WARPRanker(QueriesOnly, GradeRanker, LinearEstimator):
         from fit to fit.
     random_state : int, RandomState or None
         Seed of the draws.
-    features, time_limit, warm_start, verbose
+    features, time_limit, verbose
         See ``APSVMClassifier``.
 
     Attributes

@@ -41,7 +41,7 @@ class Capabilities:
     shared_passes : bool
         True if most time goes into passes over the rows, which several trainings can share (``data.lockstep``).
     refused : Mapping[str, str]
-        Option or parameter (``warm_start``, ``scale``, ``features``, ``query_weights``, ``one_vs_rest``,
+        Option or parameter (``scale``, ``features``, ``query_weights``, ``one_vs_rest``,
         ``positive_label``, ``relevant_from``) → short reason why the plan refuses it. Options not listed are accepted.
     """
 

@@ -16,10 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
-from apsvm._support.container import ModelError
 from apsvm._support.log import Log, NoLog
 from apsvm._support.machine import installed, thread_count
-from apsvm._support.naming import option
 from apsvm._support.types import Matrix
 from apsvm.data.bags import HOW_SAID, Bags
 from apsvm.data.dataset import DataError
@@ -32,7 +30,7 @@ from apsvm.data.moments import column_moments
 from apsvm.data.pooling import pooled
 from apsvm.data.row_operator import RowOperator
 from apsvm.data.rows import Rows
-from apsvm.models.base import Model, Ranker
+from apsvm.models.base import Model
 from apsvm.models.components import ComponentRanker
 from apsvm.models.header import Features, Header
 from apsvm.models.items import ItemFactors, ItemRanker
@@ -272,61 +270,6 @@ class Fit:
             source=os.path.basename(dataset.source),
             fingerprint=dataset.fingerprint,
         )
-
-    def start(self, ranker: Ranker) -> NDArray[np.float64]:
-        """Weights of a ranker for the columns of the training rows; with H components (H, columns + 1), each with its
-        constant last.
-
-        Raises
-        ------
-        ModelError
-            Its features differ from the data's, or its number of components differs.
-        """
-        width, bias = self.n_columns, self.bias
-        if ranker.header.features.zero_based != self.dataset.zero_based:
-            raise ModelError("its features and the data's count from different bases")
-        self.check_map(ranker)
-        parts = ranker.linear_parts()
-        if any(part.coef[width:].any() for part in parts):
-            raise ModelError(f"it has weights for {ranker.width} features, the data has {width}")
-        if ranker.unit_rows != (self.features.scale == "l2"):
-            raise ModelError("only one of the model and this training divides rows by their length (l2)")
-        components = getattr(self.trainer.settings, "components", 1)
-        is_open = getattr(self.trainer, "leaves_components_open", False)
-        if ranker.components not in (1, components) and not is_open:
-            remedy = option("components", ranker.components)
-            raise ModelError(f"it has {ranker.components} components, this training has {components}: {remedy}")
-        start = np.zeros((len(parts), width + 1))
-        for w, part in zip(start, parts, strict=True):
-            weights = part.coef[:width]
-            w[: weights.size] = weights
-            w[:width], moved = self.scaling.scaled_weights(w[:width])
-            w[width] = part.intercept + moved
-        if len(parts) > 1:
-            return start
-        (w,) = start
-        if bias is None:
-            return w[:width]
-        w[width] = w[width] / bias if bias > 0 else 0.0
-        return w
-
-    def check_map(self, ranker: Ranker) -> None:
-        """Raises ModelError if the ranker has another feature map or pooling than this training."""
-        pools = [pool and ",".join(pool) for pool in (ranker.header.features.pool, self.features.pool)]
-        if pools[0] != pools[1]:
-            theirs, ours = (f"with {option('pool', pool)}" if pool else f"without {option('pool')}" for pool in pools)
-            raise ModelError(f"it was trained {theirs}, this training is {ours}")
-        theirs, ours = ranker.header.features.map, self._map_name
-        if ranker.header.members:
-            raise ModelError(f"an average ({theirs}) cannot be a start: name a model trained on one feature map")
-        if theirs != ours:
-            raise ModelError(
-                f"it was trained with {option('features', theirs)}, this training has {option('features', ours)}"
-            )
-        if self.feature_map is None or ranker.feature_map is None:
-            return
-        if not self.feature_map.columns_mean_the_same(ranker.feature_map):
-            raise ModelError(f"its features ({theirs}) were learned from other rows: its weights are for other columns")
 
     @property
     def _map_name(self) -> str:

@@ -56,17 +56,6 @@ def test_how_many_there_may_be(components, error, two_kinds):
         APSVMClassifier(components=components).fit(*two_kinds)
 
 
-def test_warm_starts(two_kinds):
-    X, y = two_kinds
-    model = APSVMClassifier(components=2, C=1000.0, scale="none", warm_start=True).fit(X, y)
-    before = model.certificate_.primal
-    assert model.fit(X, y).certificate_.primal <= before * (1.0 + 1e-9)
-    with pytest.raises(ValueError, match="2 components, this training has 3"):
-        model.set_params(components=3).fit(X, y)
-    linear = APSVMClassifier(C=1000.0, warm_start=True).fit(X, y)
-    assert linear.set_params(components=2).fit(X, y).coef_.shape == (2, 4)
-
-
 def test_appx_is_refused(two_kinds):
     with pytest.raises(ValueError, match="components=2 does not go with oracle='appx'"):
         APSVMClassifier(components=2, oracle="appx").fit(*two_kinds)

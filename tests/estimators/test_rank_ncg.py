@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from over import over
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from apsvm import RankNCG
@@ -42,15 +41,9 @@ def test_score_is_the_share_of_ordered_pairs(edges, data):
     assert back.get_params()["graph"] == graph
 
 
-def test_stopped_early_and_warm_start(data):
+def test_stopped_early(data):
     with pytest.warns(ConvergenceWarning, match=r"iteration limit.*gradient .* asked for"):
         RankNCG(max_iter=1, alpha=1e-6).fit(data.X, data.y)
-    model = RankNCG(warm_start=True).fit(data.X, data.y)
-    first = model.n_iter_
-    assert model.fit(data.X, data.y).n_iter_ < first
-    with pytest.raises(ValueError, match="of 6 features, X has 5"):
-        model.fit(data.X[:, :5], data.y)
-    assert not hasattr(clone(model), "coef_")
 
 
 @over(

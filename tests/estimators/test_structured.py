@@ -64,9 +64,7 @@ def test_the_certificate_is_of_what_it_says(data):
 
 
 def test_what_appx_cannot(data):
-    with pytest.raises(ValueError, match="warm_start does not apply"):
-        Classifier(oracle="appx", warm_start=True).fit(data.X, data.relevant)
-    assert not Classifier(oracle="appx").fit(data.X, data.relevant, qid=data.qid).exact_
+    assert not Classifier(oracle="appx").fit(data.X, data.relevant, qid=data.qid).certificate_.exact
 
 
 @pytest.mark.parametrize("oracle", ["auto", "greedy"])
@@ -166,7 +164,7 @@ def test_parameters_that_do_not_fit(name, values, more, data):
             Classifier(**{parameter: value}, **more).fit(data.X, data.relevant)
 
 
-@over("parameters", [{"fit_intercept": "no"}, {"warm_start": "no"}, {"n_jobs": "2"}])
+@over("parameters", [{"fit_intercept": "no"}, {"latent": "no"}, {"n_jobs": "2"}])
 def test_parameters_of_another_type(parameters, data):
     (name,) = parameters
     with pytest.raises(TypeError, match=f"{name} .* found '"):
@@ -227,17 +225,6 @@ def test_clone_and_pickle(loss, data):
     assert back.score(data.X, data.relevant) == fitted.score(data.X, data.relevant)
     if loss != "rbp(0.9)":
         np.testing.assert_array_equal(fitted.coef_, Classifier("ap", C=10).fit(data.X, data.relevant).coef_)
-
-
-@pytest.mark.parametrize("loss", ["ap", "zero-one"])
-def test_warm_start(loss, data):
-    model = Classifier(loss, C=200, epsilon=1e-4, warm_start=True).fit(data.X, data.relevant)
-    first = model.n_iter_
-    model.fit(data.X, data.relevant)
-    assert model.n_iter_ < first
-    assert model.certificate_.reached
-    with pytest.raises(ValueError, match="of 6 features, X has 5"):
-        model.fit(data.X[:, :5], data.relevant)
 
 
 def test_verbose(data, capsys, caplog, monkeypatch):

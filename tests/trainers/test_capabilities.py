@@ -16,7 +16,7 @@ from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 from apsvm.trainers.warp.settings import WarpSettings
 from apsvm.trainers.warp.trainer import WarpTrainer
 
-OPTIONS = ("warm_start", "scale", "features", "query_weights", "one_vs_rest", "positive_label")
+OPTIONS = ("scale", "features", "query_weights", "one_vs_rest", "positive_label")
 
 
 def plans():
@@ -58,11 +58,10 @@ def test_a_plan_narrows_what_its_family_takes():
     assert rows.refusal("query_weights") == "--query-weights does not apply: zero-one takes all rows as one query"
     appx = StructuredSVMTrainer("ndcg", StructuredSettings(oracle="appx")).capabilities
     assert (appx.labels, StructuredSVMTrainer("ndcg").capabilities.labels) == (Takes.TWO_CLASSES, Takes.GRADES)
-    assert "oracle appx starts from its own" in (appx.refusal("warm_start") or "")
     users = WarpTrainer("warp", WarpSettings(rows_as_users=True)).capabilities
     assert (users.labels, users.queries) == (Takes.NOTHING, False)
     assert users.refusal("positive_label") == "--positive-label does not apply: this training does not look at labels"
-    assert {"scale", "warm_start", "features"} == set(users.refused)
+    assert {"scale", "features"} == set(users.refused)
     assert StructuredSVMTrainer.capabilities is family
     assert set(WarpTrainer.capabilities.refused) == {"scale"}
 

@@ -241,7 +241,6 @@ def test_what_does_not_go_with_it(settings, message):
 def test_what_it_refuses_of_others():
     trainer = StructuredSVMTrainer("ap", StructuredSettings(layer_wise="8"))
     assert "standardises" in (trainer.capabilities.refusal("scale") or "")
-    assert "a network starts" in (trainer.capabilities.refusal("warm_start") or "")
     with pytest.raises(SettingsError, match="one network is trained"):
         OneVsRestTrainer(trainer)
     with_bias = TrainingSet(rings(0).rows.with_bias(1.0), rings(0).target)

@@ -99,16 +99,6 @@ class FeatureMap(ABC):
         """The map with these arrays, from an untrusted file. Raises FeatureMapError if they are not those of a map of
         ``n_in`` features."""
 
-    def columns_mean_the_same(self, other: FeatureMap) -> bool:
-        """True if weights of one map's columns can start a training with the other (warm start): by default, if the
-        maps are equal."""
-        mine, theirs = self.arrays(), other.arrays()
-        return (
-            self.name == other.name
-            and self.n_in == other.n_in
-            and all(np.array_equal(mine[name], theirs[name]) for name in mine)
-        )
-
     def parts(self) -> Parts | None:
         """The features behind each column; None if every column uses all."""
         return None
@@ -156,14 +146,6 @@ class AdditiveMap(FeatureMap):
 
     def parts(self) -> Parts:
         return Parts([(j,) for j in range(self.n_in)], self.sources())
-
-    def columns_mean_the_same(self, other: FeatureMap) -> bool:
-        """True if each feature has as many columns in both maps, so that only knots differ."""
-        return (
-            self.name == other.name
-            and isinstance(other, AdditiveMap)
-            and np.array_equal(self.sources(), other.sources())
-        )
 
 
 def checked(

@@ -86,10 +86,6 @@ class Products(FeatureMap):
             raise FeatureMapError("a number of the array deviation is not above 0")
         return cls(centre, deviation)
 
-    def columns_mean_the_same(self, other: FeatureMap) -> bool:
-        """True if both maps have as many features, so that only means and deviations differ."""
-        return self.name == other.name and self.n_in == other.n_in
-
 
 def _columns(d: int) -> int:
     return d + d * (d + 1) // 2

@@ -131,10 +131,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             return capabilities.refusing(
                 one_vs_rest="one network is trained",
                 scale="a network standardises the features itself",
-                warm_start="a network starts from one of its own",
             )
-        if self.approximates:
-            return capabilities.refusing(warm_start="oracle appx starts from its own binary SVM")
         return capabilities
 
     @property

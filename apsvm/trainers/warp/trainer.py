@@ -71,7 +71,6 @@ class WarpTrainer(Trainer[WarpSettings]):
     def _capabilities(self) -> Capabilities:
         if self.settings.rows_as_users:
             return replace(self.capabilities, labels=Takes.NOTHING, queries=False).refusing(
-                warm_start="factors of items are learned",
                 features="the columns are items",
             )
         return replace(self.capabilities, labels=Takes.ORDER) if self.settings.preference else self.capabilities

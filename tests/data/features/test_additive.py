@@ -31,7 +31,7 @@ def ranker_of(name, X, rng, scale="none"):
 def test_contributions_add_up(name, layout, X, rng, monkeypatch):
     monkeypatch.setattr(additive, "BLOCK", 50)
     ranker = ranker_of(name, X, rng)
-    blocks = list(ranker.contributions(layout(X)).blocks())
+    blocks = list(ranker.contributions(layout(X))[0].blocks())
     assert len(blocks) == 9
     whole = np.concatenate(blocks)
     reference = np.zeros(5) if name == "linear" else X.mean(axis=0)
@@ -42,18 +42,18 @@ def test_contributions_add_up(name, layout, X, rng, monkeypatch):
         alone = np.tile(reference, (90, 1))
         alone[:, j] = X[:, j]
         np.testing.assert_allclose(whole[:, j], ranker.score(alone) - ranker.score(reference[None, :]), atol=1e-9)
-    deviations = ranker.contributions(layout(X)).deviations()
+    deviations = ranker.contributions(layout(X))[0].deviations()
     np.testing.assert_allclose(deviations, whole.std(axis=0), atol=1e-9)
     groups = rng.integers(0, 4, size=90)
     centred = whole - np.stack([whole[groups == g].mean(axis=0) for g in groups])
-    within = ranker.contributions(layout(X)).deviations(groups)
+    within = ranker.contributions(layout(X))[0].deviations(groups)
     np.testing.assert_allclose(within, np.sqrt((centred**2).mean(axis=0)), atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["linear", "piecewise"])
 def test_of_rows_divided_by_their_length(name, X, rng):
     ranker = ranker_of(name, X, rng, "l2")
-    whole = ranker.contributions(sp.csr_array(X))[:]
+    whole = ranker.contributions(sp.csr_array(X))[0][:]
     np.testing.assert_allclose(whole.sum(axis=1), ranker.score(X) - 0.7, atol=1e-9)
 
 
@@ -66,7 +66,7 @@ def test_a_curve_is_0_at_the_mean(X, rng):
         x = np.array([X[:, j].mean(), *X[:7, j]])
         values = part_at(learned, learned.parts(), ranker.coef, j, x[:, None])
         assert values[0] == pytest.approx(0.0, abs=1e-9)
-        np.testing.assert_allclose(values[1:], ranker.contributions(X)[:7][:, j], atol=1e-9)
+        np.testing.assert_allclose(values[1:], ranker.contributions(X)[0][:7][:, j], atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["products", "rules:depth=2", "rules:depth=3"])
@@ -74,7 +74,7 @@ def test_a_curve_is_0_at_the_mean(X, rng):
 def test_what_features_give_together_adds_up_too(name, layout, X, rng):
     ranker = ranker_of(name, X, rng)
     rows = np.concatenate([X, rng.normal(size=(1000, 5))])
-    contributions = ranker.contributions(layout(rows))
+    contributions = ranker.contributions(layout(rows))[0]
     parts = contributions.parts.features
     assert {len(part) for part in parts} == {1, 2, 3} - ({3} if name != "rules:depth=3" else set())
     np.testing.assert_allclose(contributions[:].sum(axis=1) + contributions.base, ranker.score(rows), atol=1e-10)

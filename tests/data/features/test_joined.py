@@ -44,7 +44,7 @@ def test_arrays_make_the_same_map(X):
     both = joined(X, *NAMES)
     again = Joined.of_name(both.name, 4, both.arrays())
     assert isinstance(again, Joined)
-    assert both.columns_mean_the_same(again)
+    np.testing.assert_array_equal(sp.csr_array(again.apply(X)).todense(), sp.csr_array(both.apply(X)).todense())
     for arrays in ({**both.arrays(), "7.knots": X}, {**both.arrays(), "knots": X}, {"x.knots": X}):
         with pytest.raises(FeatureMapError, match=r"there is no map that the array \w+(\.knots)? is of"):
             Joined.of_name(both.name, 4, arrays)

@@ -148,8 +148,7 @@ def test_draws_depend_on_the_seed_alone(X, y):
     one, again, other = (learn_map("rules", X, targets=y[None], seed=seed) for seed in (1, 1, 2))
     for key, array in one.arrays().items():
         np.testing.assert_array_equal(again.arrays()[key], array)
-    assert one.columns_mean_the_same(again)
-    assert not one.columns_mean_the_same(other)
+    assert any(array.tobytes() != other.arrays()[key].tobytes() for key, array in one.arrays().items())
     assert one.name == "rules:400:depth=5"
     assert learn_map("rules:depth=2", X, targets=y[None]).name == "rules:400:depth=2"
 
