@@ -1,13 +1,13 @@
-"""``apsvm export --format onnx``: a graph of ONNX in float64, for onnxruntime and its kin.
+"""``apsvm export --format onnx``: a graph of ONNX in float64, for onnxruntime and similar programs.
 
     X (N, width) float64 → score (N,) or (N, classes) float64, label (N,) int64, probability as score
 
-Of a model of a table the inputs are its columns, (N, 1) each, by their names: numbers as float64, NaN where missing;
-words as strings, "" where missing; dates as int64 seconds from 1970, where missing the least of all.
+The inputs of a model of a table are its columns by name, (N, 1) each: numbers as float64, NaN if missing; words as
+strings, "" if missing; dates as int64 seconds from 1970, the smallest int64 if missing.
 
-``label`` is there where the model has a threshold (1 where the score is above) or several classes (the one whose score
-is the highest above its threshold, by its number from 0), ``probability`` where it has one. All sums are those of the
-runtime, in float64: they agree with ``apsvm predict`` except for rounding.
+A model with a threshold has ``label``, 1 for scores above it. With several classes, ``label`` is the number, from 0, of
+the class whose score is highest above its threshold. A calibrated model has ``probability``. The runtime sums in
+float64: results agree with ``apsvm predict`` up to rounding.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from apsvm.models.base import Model, Ranker
     from apsvm.models.header import Calibration
 
-#: Versions of ONNX's operators (January 2022) and files, which most runtimes of today read.
+#: Versions of ONNX's operators (January 2022) and of files, which most runtimes read.
 OPSET, IR = 17, 8
 #: Domain and version of the operator that maps words to numbers.
 _WORDS, OPSET_OF_WORDS = "ai.onnx.ml", 2
-#: A missing date, as NumPy's NaT is.
+#: A missing date: NumPy's NaT.
 _NO_DATE = np.iinfo(np.int64).min
 
 
@@ -52,10 +52,10 @@ def onnx_bytes(model: Model, name: str) -> bytes:
     except ImportError:
         raise Failure(MISSING, "--format onnx needs the package onnx: pip install 'apsvm[onnx]'") from None
     if model.lists_items:
-        raise Failure(BAD_DATA, f"{name}: it ranks items, and ONNX's graph is of rows")
+        raise Failure(BAD_DATA, f"{name}: it ranks items, and an ONNX graph scores rows")
     rankers = model.rankers()
     if rankers[0].kind not in _SCORES:
-        raise Failure(BAD_DATA, f"{name}: it is {model.description}, which has no graph here")
+        raise Failure(BAD_DATA, f"{name}: {model.description} cannot be exported to ONNX")
     features = model.header.features
     columns = features.columns if features.pool is None else None
     graph = _Graph()
@@ -69,8 +69,8 @@ def onnx_bytes(model: Model, name: str) -> bytes:
         ]
         graph.rows = graph("Concat", *(_ENCODED[column.kind](graph, column) for column in columns.features), axis=1)
     outputs = _outputs(graph, rankers, several=model.has_classes, name=name)
-    made = [info(name, onnx.TensorProto.INT64 if name == "label" else double, shape) for name, shape in outputs]
-    whole = onnx.helper.make_graph(graph.nodes, "apsvm", inputs, made, graph.constants)
+    results = [info(name, onnx.TensorProto.INT64 if name == "label" else double, shape) for name, shape in outputs]
+    whole = onnx.helper.make_graph(graph.nodes, "apsvm", inputs, results, graph.constants)
     versions = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid(_WORDS, OPSET_OF_WORDS)]
     result = onnx.helper.make_model(whole, producer_name="apsvm", ir_version=IR, opset_imports=versions)
     classes = model.classes.tolist() if model.has_classes else ()
@@ -82,7 +82,7 @@ def onnx_bytes(model: Model, name: str) -> bytes:
 
 
 class _Graph:
-    """Nodes and constants of the graph; values are known by name, ``rows`` are the features (N, width)."""
+    """Nodes and constants of the graph. Values have names; ``rows`` names the features (N, width)."""
 
     def __init__(self) -> None:
         self.rows = "X"
@@ -90,7 +90,7 @@ class _Graph:
         self.constants: list[onnx.TensorProto] = []
 
     def __call__(self, operator: str, *inputs: str | AnyArray | float, output: str = "", **attributes: object) -> str:
-        """The result of an operator of ONNX; arrays and numbers are constants of it."""
+        """Adds an operator of ONNX and returns the name of its result; arrays and numbers become constants."""
         import onnx
 
         names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
@@ -101,13 +101,13 @@ class _Graph:
         return output
 
     def cast(self, values: str, kind: str = "DOUBLE", output: str = "") -> str:
-        """The values as doubles, or as another type of ONNX."""
+        """Converts values to double, or to another type of ONNX."""
         import onnx
 
         return self("Cast", values, to=getattr(onnx.TensorProto, kind), output=output)
 
     def constant(self, value: AnyArray | float) -> str:
-        """Integers as int64, all else as float64."""
+        """Adds a constant, integers as int64 and others as float64, and returns its name."""
         import onnx
 
         array = np.asarray(value)
@@ -134,7 +134,7 @@ def _outputs(
     shape: list[str | int] = ["N", len(each)] if several else ["N"]
 
     def joined(values: list[str], output: str) -> str:
-        """The columns (N,), or the only one, as (N, k) or (N,)."""
+        """Joins columns (N,) to (N, k); without several classes, returns the only one."""
         if not several:
             return graph("Identity", values[0], output=output)
         axis = np.array([1])
@@ -184,11 +184,11 @@ def _probability(graph: _Graph, calibration: Calibration, score: str) -> str:
         return graph("Add", graph("Mul", score, 0.0), float(values[0]))
     # Sum over the segments between corners, each up to the score.
     lengths = np.diff(corners)
-    come = graph("Sub", graph("Unsqueeze", score, np.array([1])), corners[:-1])
-    come = graph("Min", graph("Max", come, 0.0), lengths)
+    covered = graph("Sub", graph("Unsqueeze", score, np.array([1])), corners[:-1])
+    covered = graph("Min", graph("Max", covered, 0.0), lengths)
     slopes = np.divide(np.diff(values), lengths)
-    risen = graph("Add", graph("MatMul", come, slopes), float(values[0]))
-    return graph("Min", risen, float(values[-1]))  # rounding may exceed the last value
+    increased = graph("Add", graph("MatMul", covered, slopes), float(values[0]))
+    return graph("Min", increased, float(values[-1]))  # rounding may exceed the last value
 
 
 def _input(column: Column) -> str:
@@ -213,8 +213,8 @@ def _of_words(graph: _Graph, column: Column) -> str:
         values_int64s=[*range(n), missing],
         default_int64=other,
     )
-    wanted = [*range(n), *([other] if column.other else []), *([missing] if column.missing else [])]
-    return graph.cast(graph("Equal", number, np.array([wanted], dtype=np.int64)))
+    numbers = [*range(n), *([other] if column.other else []), *([missing] if column.missing else [])]
+    return graph.cast(graph("Equal", number, np.array([numbers], dtype=np.int64)))
 
 
 def _of_dates(graph: _Graph, column: Column) -> str:
@@ -246,9 +246,9 @@ def _of_date(graph: _Graph, part: DatePart, days: str, newest: float) -> list[st
         _, weekday = _divided(graph, graph("Add", graph("Floor", days), 3.0), 7.0)
         return [graph.cast(graph("Equal", weekday, float(number))) for number in range(7)]
     turns = graph("Div", days, YEAR if part is DatePart.YEAR else 1.0)
-    turned = graph("Mul", graph("Sub", turns, graph("Floor", turns)), 2.0 * np.pi)
+    angle = graph("Mul", graph("Sub", turns, graph("Floor", turns)), 2.0 * np.pi)
     # Cosine from a sine: ONNX Runtime 1.16 has no Cos for doubles.
-    waves = [graph("Sin", angle) for angle in (turned, graph("Add", turned, 0.5 * np.pi))]
+    waves = [graph("Sin", angle) for angle in (angle, graph("Add", angle, 0.5 * np.pi))]
     return [graph("Div", graph("Round", graph("Mul", wave, 10.0**DECIMALS)), 10.0**DECIMALS) for wave in waves]
 
 
@@ -269,7 +269,8 @@ def _mapped(graph: _Graph, feature_map: FeatureMap | None, name: str) -> str:
     kind = feature_map.name.partition(":")[0]
     if kind not in _MAPS:
         names = ", ".join(["linear", *_MAPS])
-        raise Failure(BAD_DATA, f"{name}: --features {feature_map.name} has no graph here, {names} have: --format json")
+        text = f"--features {feature_map.name} cannot be exported to ONNX, only {names}: use --format json"
+        raise Failure(BAD_DATA, f"{name}: {text}")
     return _MAPS[kind](graph, feature_map.arrays())
 
 
@@ -295,17 +296,17 @@ def _logarithms(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
 def _rules(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
     from apsvm.data.features.rules import bounds
 
-    beside = graph("Div", _piecewise(graph, arrays), arrays["divisors"])
+    mapped = graph("Div", _piecewise(graph, arrays), arrays["divisors"])
     low, high, of_bound = bounds(arrays["features"], arrays["thresholds"], arrays["kept"])
     if not len(low):
-        return beside
+        return mapped
     values = graph("Gather", graph.rows, np.maximum(of_bound, 0).ravel(), axis=1)
     values = graph("Reshape", values, np.array([0, *low.shape]))
     outside = graph("Or", graph("LessOrEqual", values, low), graph("Greater", values, high))
     # A leaf's column is 1 where no bound is broken.
     broken = graph("ReduceMax", graph.cast(outside), axes=[2], keepdims=0)
     leaves = graph("Sub", 1.0, broken)
-    return graph("Concat", beside, leaves, graph("MatMul", leaves, arrays["sums"]), axis=1)
+    return graph("Concat", mapped, leaves, graph("MatMul", leaves, arrays["sums"]), axis=1)
 
 
 def _standardised(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
@@ -314,8 +315,8 @@ def _standardised(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
 
 def _products(graph: _Graph, arrays: dict[str, AnyArray]) -> str:
     z = _standardised(graph, arrays)
-    one, other = np.triu_indices(arrays["centre"].size)
-    products = graph("Mul", graph("Gather", z, one, axis=1), graph("Gather", z, other, axis=1))
+    first, second = np.triu_indices(arrays["centre"].size)
+    products = graph("Mul", graph("Gather", z, first, axis=1), graph("Gather", z, second, axis=1))
     return graph("Concat", z, products, axis=1)
 
 

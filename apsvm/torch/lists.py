@@ -235,8 +235,8 @@ def lists_of(
         shape = (scores.shape[0],)
         if scores.shape[0] > 1 and scores.shape[1] == 1:
             warn_caller(
-                f"scores are {shape[0]} lists of one row each, and none counts: for one list, say squeeze(1) of scores "
-                "and target"
+                f"scores are {shape[0]} lists of one row each, and none counts: for one list, pass scores.squeeze(1) "
+                "and target.squeeze(1)"
             )
     return Lists((_block(scores, target, valid),), None, shape, dtype)
 
@@ -252,8 +252,8 @@ def require_classes(block: Block) -> None:
         odd = odd[odd.isfinite()]
     if odd.numel():
         raise ValueError(
-            f"target must be bool, or 0 and 1 (or -1 and 1), found {odd[0].item():g}: of labels that were smoothed, or "
-            "grades, say which are positive, as by target > 0.5; RankingHingeLoss('ndcg') takes grades as they are"
+            f"target must be bool, or 0 and 1 (or -1 and 1), found {odd[0].item():g}: for smoothed labels "
+            "or grades, pass which rows are positive (target > 0.5); RankingHingeLoss('ndcg') takes grades"
         )
 
 
@@ -317,9 +317,9 @@ def _check(scores: Tensor, target: Tensor, mask: Tensor | None, qid: Tensor | No
             hint = ""
             if name == "target" and tensor.shape == shape[:1]:
                 K = shape[1]
-                hint = f"; of {K} classes' numbers make torch.nn.functional.one_hot(target, {K}), and say dim=0"
+                hint = f"; for numbers of {K} classes, pass torch.nn.functional.one_hot(target, {K}) and dim=0"
                 if K <= 2:
-                    hint = f"; for one list, say scores{'[:, 1] - scores[:, 0]' if K == 2 else '.squeeze(1)'}"
+                    hint = f"; for one list, pass scores{'[:, 1] - scores[:, 0]' if K == 2 else '.squeeze(1)'}"
             raise ValueError(f"{name} must have the shape of scores, {tuple(shape)}, found {tuple(tensor.shape)}{hint}")
         if tensor.device != device:
             raise ValueError(f"{name} is on {tensor.device}, scores are on {device}")

@@ -30,7 +30,7 @@ class _SoftRankLoss(ListLoss):
     is_smooth = True
     #: Default width, in standard deviations of a list's scores: the best of those tried by mAP@R on unseen classes of
     #: three sets of images (digits and letters).
-    own_tau: ClassVar[float]
+    default_tau: ClassVar[float]
 
     def __init__(self, tau: float | None = None, kernel: Kernel = "laplace", **lists: Unpack[ListOptions]) -> None:
         super().__init__(**lists)
@@ -46,13 +46,13 @@ class _SoftRankLoss(ListLoss):
     def _answer(self, block: Block, places: NDArray[np.float64], tau_rank: float) -> Answer:
         rows = block.rows
         scores = rows.scores if rows.scores.dtype in READ else rows.scores.float()
-        width, is_relative = (self.own_tau, True) if self.tau is None else (self.tau, False)
+        width, is_relative = (self.default_tau, True) if self.tau is None else (self.tau, False)
         return soft_rank_losses(scores, rows.positive, rows.valid, width, is_relative, places, tau_rank)
 
     def ranks_of_positives(self, block: Block) -> tuple[Tensor, Tensor, Tensor]:
         """Ranks, ranks among the positives, and a mask of positives, (b, m) each; ranks are at least 1/2."""
         sets = torch.stack([block.counted, block.positive])
-        scores, tau = (block.standardized, self.own_tau) if self.tau is None else (block.scores, self.tau)
+        scores, tau = (block.standardized, self.default_tau) if self.tau is None else (block.scores, self.tau)
         if self.kernel == "laplace":
             counts = soft_counts(scores, sets, tau, "laplace", block.valid)
             return 0.5 + counts[0].clamp(min=0), 0.5 + counts[1].clamp(min=0), block.positive
@@ -95,7 +95,7 @@ class SmoothAPLoss(_SoftRankLoss):
     0.5
     """
 
-    own_tau = 0.1
+    default_tau = 0.1
 
     def answer_of(self, block: Block) -> Answer:
         return self._answer(block, NO_PLACES, 1.0)
@@ -138,7 +138,7 @@ class RecallAtKLoss(_SoftRankLoss):
     −.07.
     """
 
-    own_tau = 0.03
+    default_tau = 0.03
 
     def __init__(
         self,

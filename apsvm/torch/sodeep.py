@@ -87,7 +87,7 @@ class SpearmanLoss(SorterLoss):
     Warns
     -----
     UserWarning
-        By its file, the sorter's gradient leads nowhere (``climb``).
+        The ``climb`` in the sorter's file is not above chance: its gradient is useless.
 
     Notes
     -----
@@ -243,7 +243,7 @@ class RankRecallLoss(_MatrixLoss):
 
     Notes
     -----
-    ``mean_{i positive} f(s)_i``, or ``1 − mean_{i positive} σ((k + ½ − L f(s)_i)/tau)``, a smooth form of equation (8);
+    ``mean_{i positive} f(s)_i``, or ``1 − mean_{i positive} σ((k + ½ − L f(s)_i)/tau)``, a smooth form of equation (8).
     from 0 to 1.
     """
 
@@ -277,7 +277,7 @@ def _usable(sorter: AnySorter) -> AnySorter:
         if sorter.is_untrained:
             raise SorterError(
                 f"sorter {sorter.name!r} must be trained first: scripts/reproduce/sodeep.py --train makes a file for "
-                "load_sorter; of one that you trained yourself, freeze() says that it is ready"
+                "load_sorter; call freeze() on one that you trained yourself"
             )
         if caution := climb_caution(sorter.climb):
             warn_caller(f"sorter {sorter.name!r}: {caution}")

@@ -386,7 +386,7 @@ def _inconsistent(ranker: Ranker) -> Iterator[str]:
     if epsilon is None:
         yield "its settings have no epsilon"
     elif not np.isclose(claimed.tolerance, min(epsilon * header.C, sys.float_info.max), rtol=1e-9):
-        yield "the gap asked for is not epsilon·C"
+        yield "the requested gap is not epsilon·C"
 
 
 def _epsilon(ranker: Ranker) -> float | None:

@@ -258,7 +258,7 @@ def hinge_of_rankings(weights: Array, discount: Array, positives: Array, negativ
     if 0 < split < P + N:
         above = _most_violated_in_two_parts(weights, discount, s_pos, s_neg, split)
     else:
-        above = _GradeGains(weights, discount, s_pos, s_neg).most_violated(P)
+        above = _Gains(weights, discount, s_pos, s_neg).most_violated(P)
     unit = 2.0 / (P * N)
     down, up = np.empty(P), np.empty(N)
     down[order] = -unit * above
@@ -277,9 +277,9 @@ def _most_violated_in_two_parts(
     # Each part's D is continued as a convex function beyond its own positions, which no n within the bounds reaches.
     drop = discount[split] - discount[split + 1] if split + 1 < P + N else 0.0
     tail = np.where(place < split, discount[split] + (split - place) * drop, discount)
-    above = _GradeGains(weights, discount[np.minimum(place, split - 1)], positives, negatives)
+    above = _Gains(weights, discount[np.minimum(place, split - 1)], positives, negatives)
     # Counted from the other end, N − n_k negatives precede a positive.
-    below = _GradeGains(weights[::-1], tail[::-1], -positives[::-1], -negatives[::-1])
+    below = _Gains(weights[::-1], tail[::-1], -positives[::-1], -negatives[::-1])
     m = np.arange(min(P, split) + 1)
     room = split - m  # for the negatives above the first m positives; the others have at least as many above them
     from_above = above.highest_sums(np.minimum(room, N))
@@ -302,8 +302,8 @@ class _Pool(NamedTuple):
     before: float
 
 
-class _GradeGains:
-    """Gains of one task for a convex D, without their constant D(k); scores are in descending order."""
+class _Gains:
+    """Gains gain_k(n) of one task for a convex D, without their constant D(k); scores are in descending order."""
 
     def __init__(self, weights: Array, discount: Array, positives: Array, negatives: Array) -> None:
         self._unit = 2.0 / (positives.size * negatives.size)

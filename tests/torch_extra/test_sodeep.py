@@ -216,7 +216,7 @@ def test_a_sorter_whose_gradient_leads_nowhere(climb, warns, tmp_path):
     write_checkpoint(tmp_path / "s", training.sorter, training.header(0.01, climb))
     for sorter in (str(tmp_path / "s"), load_sorter(tmp_path / "s")):
         if warns:
-            says = f"'cnn\\(2\\)': its climb is {climb:.3f}: its gradient leads nowhere"
+            says = f"'cnn\\(2\\)': its climb is {climb:.3f}: its gradient is useless"
             with pytest.warns(UserWarning, match=says) as warned:
                 RankRecallLoss(sorter)
             assert warned[0].filename == __file__

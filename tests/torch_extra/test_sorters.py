@@ -116,7 +116,7 @@ def test_lengths(name, made):
     else:
         with pytest.raises(SorterError, match="lists of 40, found 7"):
             sorter(scores_of(2, 7))
-        with pytest.raises(SorterError, match="give it"):
+        with pytest.raises(SorterError, match="pass length"):
             make_sorter(name)
     assert sorter(torch.empty(0, LENGTH)).shape == (0, LENGTH)
     with pytest.raises(SorterError, match="takes floating scores"):

@@ -185,7 +185,7 @@ def test_certificates_that_somebody_changed(ranker, data, tmp_path, capsys):
     for changes, reason in (
         ({"primal": 0.999 * bounds.primal, "gap": 0.0}, "the objective is not what the model says"),
         ({"gap": 0.5 * bounds.gap}, "its gap is not the difference of its bounds"),
-        ({"tolerance": 0.1 * bounds.tolerance}, "the gap asked for is not epsilon·C"),
+        ({"tolerance": 0.1 * bounds.tolerance}, "the requested gap is not epsilon·C"),
         ({"dual": 1.001 * bounds.primal, "gap": 0.0}, "a point was found below the lower bound"),
     ):
         code, [result] = verdict(forged(ranker, tmp_path, **changes), source, capsys)

@@ -26,8 +26,8 @@ _LEFT = 20
 @files("OBJECTS", "DETECTIONS")
 @options("classes", "as_json", metrics={
     "type": click.STRING,
-    "help": "AP(voc2010), AP(voc2007), AP(coco), AP50, AP75; AP(voc2010)@0.7 is at another IoU. May be given more than "
-    "once. [default: AP(voc2010); with objects in COCO's format AP(coco), AP50, AP75]",
+    "help": "AP(voc2010), AP(voc2007), AP(coco), AP50, AP75, or another IoU, as AP(voc2010)@0.7. May be repeated. "
+    "[default: AP(voc2010); for COCO files AP(coco), AP50, AP75]",
 })  # fmt: skip
 def eval_detections(
     objects: str, detections: str, classes: str | None, metrics: tuple[str, ...], as_json: bool
@@ -37,12 +37,11 @@ def eval_detections(
     \b
             OBJECTS                    DETECTIONS
     VOC     folder of XML annotations  folder of comp3_det_test_CLASS.txt, or one of them;
-                                       or a file an image, of class score xmin ymin xmax ymax
+                                       or a file per image, of class score xmin ymin xmax ymax
     COCO    JSON, as                   JSON, a list of results
             instances_val2017.json
 
-    Objects marked as difficult need not be found, and what finds them is left out. The first lines say by which rules
-    the figures are.
+    Objects marked as difficult do not count, nor do detections of them. The first lines name the rules of the figures.
 
     \b
     apsvm eval-detections Annotations results -m 'AP(voc2007)'
@@ -53,20 +52,20 @@ def eval_detections(
 
     if objects == detections:
         raise click.UsageError(f"OBJECTS and DETECTIONS are both {objects}")
-    asked = _parsed(metrics)
+    parsed = _parsed(metrics)
     truth = read_objects(objects)
     if truth.remark:
         say(f"{objects}: {truth.remark}")
-    found = read_detections(detections, truth, classes)
-    if not asked:
-        asked = _parsed(("AP(coco)", "AP50", "AP75") if truth.class_ids else ("AP(voc2010)",))
-    evaluations = [evaluate(metric, truth, found) for metric in asked]
+    boxes = read_detections(detections, truth, classes)
+    if not parsed:
+        parsed = _parsed(("AP(coco)", "AP50", "AP75") if truth.class_ids else ("AP(voc2010)",))
+    evaluations = [evaluate(metric, truth, boxes) for metric in parsed]
     if not evaluations[0].n_objects.any():
-        raise Failure(BAD_DATA, f"{objects}: every object is marked difficult or crowd, and there is nothing to find")
-    if found.scores.size and not any(evaluation.n_right.any() for evaluation in evaluations):
-        boxes = "x y width height" if truth.class_ids else "xmin ymin xmax ymax, not x y width height or centres"
-        say(f"warning: no detection finds an object: boxes are {boxes}, in pixels")
-    content = _as_json(evaluations, truth, found)
+        raise Failure(BAD_DATA, f"{objects}: every object is marked difficult or crowd: none counts")
+    if boxes.scores.size and not any(evaluation.n_right.any() for evaluation in evaluations):
+        corners = "x y width height" if truth.class_ids else "xmin ymin xmax ymax, not x y width height or centres"
+        say(f"warning: no detection finds an object: boxes must be {corners}, in pixels")
+    content = _as_json(evaluations, truth, boxes)
     if as_json:
         put(json.dumps(content, indent=1))
     else:
@@ -74,7 +73,7 @@ def eval_detections(
 
 
 def _parsed(names: Sequence[str]) -> list[DetectionMetric]:
-    """The metrics, each once."""
+    """The metrics of these names, without repetitions. Ends the command at an unknown name."""
     from apsvm.detection.measure import parse_metric
     from apsvm.metrics import MetricError
 

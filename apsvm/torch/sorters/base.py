@@ -45,7 +45,7 @@ class Sorter(nn.Module):
     def __init__(self, length: int | None = None) -> None:
         super().__init__()
         if self.fixed_length and length is None:
-            raise SorterError(f"sorter {self.architecture!r} takes lists of one length: give it")
+            raise SorterError(f"sorter {self.architecture!r} takes lists of one length: pass length")
         self.length = length if self.fixed_length else None
         self.climb = torch.nan
         self.is_untrained = self.trained

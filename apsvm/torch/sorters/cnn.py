@@ -1,7 +1,7 @@
 """The paper's convolutional sorter (§3.1.1, Figure 3b): blocks of a convolution along the list, batch normalisation and
 ReLU. The last convolution covers the rest of the list and has a channel for each rank; an affine layer follows.
 
-The paper uses 8 blocks; more have no gain in its Figure 4, which has ``cnn(2)`` to ``cnn(10)``. Widths and channels are
+The paper uses 8 blocks: in its Figure 4, with ``cnn(2)`` to ``cnn(10)``, more gain nothing. Widths and channels are
 those of its authors' program.
 """
 

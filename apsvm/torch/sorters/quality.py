@@ -76,8 +76,8 @@ def climb_caution(climb: float) -> str | None:
     if not climb <= CLIMB_OF_CHANCE:
         return None
     return (
-        f"its climb is {climb:.3f}: its gradient leads nowhere, and a loss through it trains no network. Train it "
-        "for longer, or take 'laplace(10)', which needs no training"
+        f"its climb is {climb:.3f}: its gradient is useless, and a loss through it trains no network. Train it "
+        "longer, or use 'laplace(10)', which needs no training"
     )
 
 
