@@ -93,7 +93,7 @@ class _Graph:
         """Adds an operator of ONNX and returns the name of its result; arrays and numbers become constants."""
         import onnx
 
-        names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
+        names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
         if operator == "LabelEncoder":
             attributes["domain"] = _WORDS
         output = output or f"/v{len(self.nodes)}"
@@ -138,7 +138,7 @@ def _outputs(
         if not several:
             return graph("Identity", values[0], output=output)
         axis = np.array([1])
-        return graph("Concat", *(graph("Unsqueeze", one, axis) for one in values), output=output, axis=1)
+        return graph("Concat", *(graph("Unsqueeze", column, axis) for column in values), output=output, axis=1)
 
     score, outputs = joined(each, "score"), [("score", shape)]
     if several:
@@ -151,7 +151,8 @@ def _outputs(
     calibrations = [ranker.header.calibration for ranker in rankers]
     if all(calibrations):
         pairs = zip(calibrations, each, strict=True)
-        joined([_probability(graph, one, scores) for one, scores in pairs if one is not None], "probability")
+        probabilities = [_probability(graph, method, scores) for method, scores in pairs if method is not None]
+        joined(probabilities, "probability")
         outputs.append(("probability", shape))
     return outputs
 
@@ -265,7 +266,7 @@ def _mapped(graph: _Graph, feature_map: FeatureMap | None, name: str) -> str:
     if feature_map is None or isinstance(feature_map, Linear):
         return graph.rows
     if isinstance(feature_map, Joined):
-        return graph("Concat", *(_mapped(graph, one, name) for one in feature_map.maps), axis=1)
+        return graph("Concat", *(_mapped(graph, part, name) for part in feature_map.maps), axis=1)
     kind = feature_map.name.partition(":")[0]
     if kind not in _MAPS:
         names = ", ".join(["linear", *_MAPS])

@@ -98,7 +98,7 @@ def _tiles(judged: Sequence[JudgedRanker]) -> Iterator[tuple[str, str, str]]:
     part, header, names = judged[0], judged[0].ranker.header, list(dict.fromkeys([judged[0].metric, "AP"]))
     if len(judged) > 1:
         for name in names:
-            values = [one.evaluation.values[name] for one in judged if name in one.evaluation.values]
+            values = [ranker.evaluation.values[name] for ranker in judged if name in ranker.evaluation.values]
             yield f"mean {name}", _figure(float(np.mean(values))) if values else "–", f"of {len(values)} rankers"
         return
     held_out = header.details.get("held_out")

@@ -95,7 +95,7 @@ class FirstRows:
 
     def _base(self) -> float | None:
         """The base score shared by all rows; None if they differ."""
-        bases = np.array([one.base for one in self.reasons or []])
+        bases = np.array([reasons.base for reasons in self.reasons or []])
         return float(bases[0]) if bases.size and np.allclose(bases, bases[0], rtol=1e-9, atol=1e-12) else None
 
     def _figures(self) -> list[tuple[object, object, object]]:
@@ -192,7 +192,7 @@ def _listed(
     where = (at + 1 if lines is None else lines[at])[rows]
     keys = None if dataset.table is None else dataset.table.keys
     columns: dict[str, Sequence[object]] = {} if keys is None or lines is None else {"line": where.tolist()}
-    labels = None if dataset.label_sets else [dataset.shown_label(one) for one in dataset.relevance[rows].tolist()]
+    labels = None if dataset.label_sets else [dataset.shown_label(label) for label in dataset.relevance[rows].tolist()]
     try:
         reasons = list(reasons_of(part.ranker, dataset.select(rows), MOST_REASONS))
     except ValueError:  # the feature map mixes all features
@@ -201,7 +201,7 @@ def _listed(
         places=places,
         names=[str(name) for name in (where if keys is None else keys[rows])],
         scores=part.scores[rows],
-        queries=None if part.groups is None else [str(dataset.query_name(int(one))) for one in part.groups[rows]],
+        queries=None if part.groups is None else [str(dataset.query_name(int(query))) for query in part.groups[rows]],
         answers=None,
         relevant=relevant[rows],
         n_relevant=int(relevant.sum()),

@@ -140,7 +140,7 @@ def as_text(value: Json) -> str:
 def _is_plain(value: object) -> bool:
     """True if the value fits in a line: a number, a text, or a list of them."""
     if isinstance(value, list):
-        return all(_is_plain(one) and not isinstance(one, list) for one in value)
+        return all(_is_plain(item) and not isinstance(item, list) for item in value)
     return value is None or isinstance(value, bool | int | float | str)
 
 
@@ -156,11 +156,11 @@ def certificate(header: Header) -> list[str]:
 
 def members(header: Header) -> Iterator[str]:
     """A text for each ranker in an average."""
-    for member, one in zip(header.members, headers_of(header), strict=True):
-        bounds = one.certificate
-        unit, gap = one.C or 1.0, ""
+    for member, of_member in zip(header.members, headers_of(header), strict=True):
+        bounds = of_member.certificate
+        unit, gap = of_member.C or 1.0, ""
         if bounds is not None:
             gap = f", gap {bounds.gap / unit:.3g} of the loss, {bounds.tolerance / unit:.3g} asked for"
         bound = "" if bounds is None else f", bound {bounds.bound}"
-        C = "" if one.C is None else f", C = {one.C:.6g}"
-        yield f"{one.features.map}: {one.loss}{bound}{C}{gap}; scores divided by {member.divisor:.4g}"
+        C = "" if of_member.C is None else f", C = {of_member.C:.6g}"
+        yield f"{of_member.features.map}: {of_member.loss}{bound}{C}{gap}; scores divided by {member.divisor:.4g}"

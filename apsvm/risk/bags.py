@@ -163,4 +163,4 @@ def make_bag_risk(
         rows, members = rows.select(which), np.searchsorted(used, members)
     maxima = BagMaxima(offsets, members, layout.queries.positive, rows.threads)
     risk = bind_risk(rows, layout, loss, oracle, counted=of_queries.queries, count_ranks=count_ranks)
-    return BagRisk(**{one.name: getattr(risk, one.name) for one in fields(risk)}, maxima=maxima)
+    return BagRisk(**{item.name: getattr(risk, item.name) for item in fields(risk)}, maxima=maxima)

@@ -78,7 +78,7 @@ class SorterHeader:
     @classmethod
     def of_json(cls, content: JsonObject) -> SorterHeader:
         """Raises CheckpointError where a field is missing or of another type."""
-        types = {one.name: _TYPES[str(one.type)] for one in fields(cls)}
+        types = {item.name: _TYPES[str(item.type)] for item in fields(cls)}
         values = {name: _field(content, _KEYS.get(name, name), of_name) for name, of_name in types.items()}
         if not all(isinstance(value, int | float) for value in values["arguments"].values()):
             raise CheckpointError(f"its header's 'arguments' are {values['arguments']!r}: expected numbers")

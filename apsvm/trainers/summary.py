@@ -25,7 +25,7 @@ def short_summary(outcome: Outcome, metric: str | None) -> list[str]:
     """Short summary: choices made on held-out rows, the reason for an early stop, and what was left out."""
     if outcome.classes:
         _, first = outcome.classes[0]
-        of_all = replace(first, details={name: one for name, one in first.details.items() if name != "held_out"})
+        of_all = replace(first, details={name: value for name, value in first.details.items() if name != "held_out"})
         return [*chosen(of_all, metric), *([] if outcome.as_asked else outcome.notes[-1:])]
     lines = [] if outcome.as_asked else [ending(outcome)]
     kept = "" if outcome.epochs is None else _kept(outcome.epochs)

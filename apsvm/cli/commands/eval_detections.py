@@ -92,9 +92,10 @@ def _put_text(content: JsonDict, first: DetectionEvaluation) -> None:
         put(f"{name:<{_LEFT}} {rules}; difficult objects ignored")
     put("")
     rows = [["class", *content["metrics"], "objects", "detections", "true positives", "recall"]]
-    for name, one in content["classes"].items():
-        counts = [str(one[count]) for count in ("objects", "detections", "true_positives")]
-        rows.append([printable(name), *map(_figure, one["metrics"].values()), *counts, _figure(one["recall"])])
+    for name, of_class in content["classes"].items():
+        counts = [str(of_class[count]) for count in ("objects", "detections", "true_positives")]
+        figures = map(_figure, of_class["metrics"].values())
+        rows.append([printable(name), *figures, *counts, _figure(of_class["recall"])])
     averaged = first.n_objects > 0
     recall = _figure(float(first.recall[averaged].mean()))
     means = [f"mean (mAP) of {averaged.sum()}", *map(_figure, content["metrics"].values()), "", "", "", recall]
@@ -134,7 +135,7 @@ def _as_json(evaluations: Sequence[DetectionEvaluation], objects: Objects, detec
         "detections_left_out": first.n_left_out,
         "classes": {
             detections.classes[number]: {
-                "metrics": {one.metric.name: _or_none(float(one.ap[number])) for one in evaluations},
+                "metrics": {by.metric.name: _or_none(float(by.ap[number])) for by in evaluations},
                 "objects": int(first.n_objects[number]),
                 "detections": int(first.n_detections[number]),
                 "true_positives": int(first.n_right[number]),

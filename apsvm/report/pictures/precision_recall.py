@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,17 +31,16 @@ class Curve:
 
 def mean_and_each(curves: Mapping[str, Judged], of: str = "mean") -> list[Curve]:
     """The mean of several curves, named ``of``, and each of them drawn thinly, without names if there are many."""
-    is_named = len(curves) <= MOST_NAMED
-    each = [
-        Curve(f"{name}, AP {one.ap:.4f}" if is_named else "", one.steps, aside=True) for name, one in curves.items()
-    ]
-    ap = math.fsum(one.ap for one in curves.values()) / len(curves)
-    return [Curve(f"{of}, AP {ap:.4f}", mean_curve([one.steps for one in curves.values()])), *each]
+    each = [Curve(f"{name}, AP {curve.ap:.4f}", curve.steps, aside=True) for name, curve in curves.items()]
+    if len(each) > MOST_NAMED:
+        each = [replace(curve, name="") for curve in each]
+    ap = math.fsum(curve.ap for curve in curves.values()) / len(curves)
+    return [Curve(f"{of}, AP {ap:.4f}", mean_curve([curve.steps for curve in curves.values()])), *each]
 
 
 def mean_base_rate(curves: Mapping[str, Judged]) -> float:
     """The mean share of positives."""
-    return math.fsum(one.base_rate for one in curves.values()) / len(curves)
+    return math.fsum(curve.base_rate for curve in curves.values()) / len(curves)
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,7 @@ def _curve(ranker: LinearRanker, feature_map: FeatureMap, parts: Parts, j: int) 
 
 def _surface(ranker: LinearRanker, feature_map: FeatureMap, parts: Parts, part: int, rows: Matrix | None) -> Surface:
     i, j = parts.features[part]
-    x, y = (np.linspace(*_limits(feature_map, one), CELLS + 1) for one in (i, j))
+    x, y = (np.linspace(*_limits(feature_map, feature), CELLS + 1) for feature in (i, j))
     cells = np.stack(np.meshgrid(*((edges[1:] + edges[:-1]) / 2.0 for edges in (x, y))), axis=-1)
     gives = part_at(feature_map, parts, ranker.coef, part, cells.reshape(-1, 2)).reshape(cells.shape[:2])
     points: Matrix = np.empty((0, 2)) if rows is None else rows[:, [i, j]]
