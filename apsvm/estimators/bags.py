@@ -65,8 +65,6 @@ def stack_bags(bags: Sequence[Matrix]) -> StackedBags:
     for at, part in enumerate(parts):
         if part.ndim != 2 or part.shape[0] == 0:
             raise ValueError(f"expected rows of features in bag {at}, of shape (n, d), found the shape {part.shape}")
-        if part.shape[1] != parts[0].shape[1]:
-            raise ValueError(f"bag {at} has {part.shape[1]} features, those before have {parts[0].shape[1]}")
     of_row = np.repeat(np.arange(len(parts)), [part.shape[0] for part in parts])
     sparse = any(sp.issparse(part) for part in parts)
     return StackedBags(sp.csr_array(sp.vstack(parts, format="csr")) if sparse else np.concatenate(parts), of_row)

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -43,6 +43,7 @@ from apsvm.models.header import Header
 from apsvm.models.reading import load_any_model
 from apsvm.solvers.state import State
 from apsvm.trainers.base import AnyTrainer, Outcome
+from apsvm.trainers.fitting import Fit
 from apsvm.trainers.summary import ending, evidence
 
 #: Maximum number of rows, evenly spaced, from which importances are computed.
@@ -334,6 +335,9 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         """X as an array and the meaning of y to the metric, checked."""
         raise NotImplementedError
 
+    def _check(self, fit: Fit) -> None:
+        """Raises ValueError for rows that cannot be trained on; logs what the labels mean."""
+
     def _restore(self, header: Header) -> None:
         """Sets the fitted attributes that a header records."""
 
@@ -389,14 +393,7 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         return scores if bags is None or pool is not None else bags.best(scores)
 
     def _dataset(
-        self,
-        X: Matrix,
-        relevance: NDArray[np.float64],
-        groups: NDArray[np.int64] | None,
-        *,
-        costs: NDArray[np.float64] | None = None,
-        bags: NDArray[np.int64] | None = None,
-        source: str = "",
+        self, X: Matrix, relevance: NDArray[np.float64], groups: NDArray[np.int64] | None, **columns: Any
     ) -> Dataset:
         """A data set of rows with these columns. Raises ValueError for more features than memory can train."""
         if not can_train(X.shape[1]):
@@ -404,10 +401,8 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
                 f"X has {X.shape[1]:,} columns, too many for this machine's memory: leave out those without a value, "
                 "X[:, numpy.unique(X.indices)]"
             )
-        return Dataset(
-            X=X, relevance=relevance, groups=groups, costs=costs, zero_based=False, source=source, fingerprint="",
-            unknown_features=0, bags=bags, table=None if self._table is None else TableRows(self._table),
-        )  # fmt: skip
+        table = None if self._table is None else TableRows(self._table)
+        return Dataset(X, relevance, groups=groups, zero_based=False, table=table, **columns)
 
     def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:
         """The header of a trained model, with the columns' names, the queries and the estimator."""

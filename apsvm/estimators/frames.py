@@ -40,10 +40,10 @@ def validated(estimator: Estimator, X: Matrix, *y: Column, reset: bool = True, *
     of_frame, table = is_frame(X), estimator._table
     if reset:
         estimator._table = None
-        encodes = of_frame and not is_sparse(X)
+        is_table = of_frame and not is_sparse(X)
     else:
-        encodes = table is not None and (of_frame or not table.is_of_numbers)
-    if not encodes:
+        is_table = table is not None and (of_frame or not table.is_of_numbers)
+    if not is_table:
         try:
             return validate_data(estimator, X, *y, reset=reset, **options, **FEATURES)
         except (TypeError, ValueError) as error:
@@ -55,15 +55,7 @@ def validated(estimator: Estimator, X: Matrix, *y: Column, reset: bool = True, *
             raise type(error)(f"{error}: {advice}") from None
     if of_frame:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
-    if reset:
-        X, estimator._table = learned(X)
-    else:
-        assert table is not None
-        # A table of numbers without missing cells or left-out columns needs no encoding.
-        is_plain = of_frame and table.is_of_numbers and len(table.features) == X.shape[1]
-        numbers = X.to_numpy() if is_plain else None
-        has_all = numbers is not None and numbers.dtype.kind == "f" and bool(np.isfinite(numbers).all())
-        X = numbers if has_all else encoded(X, table)
+    X, estimator._table = features_in(X, None if reset else table)
     named = {"estimator": estimator, **options, **FEATURES}
     return check_X_y(X, *y, **named) if y else check_array(X, **named)
 
@@ -97,43 +89,29 @@ def precision_of(frame: Any) -> type[np.floating[Any]]:
     return np.float32 if all(str(kind).lower() == "float32" for kind in frame.dtypes) else np.float64
 
 
-def learned(frame: Any) -> tuple[Matrix, Columns]:
-    """Learns how the columns of a frame become features. Returns the features (n, width), dense or CSR, and the
-    columns. Columns of a categorical type are categories whatever their cells. Raises ValueError for columns that
-    cannot become features."""
+def features_in(frame: Any, columns: Columns | None) -> tuple[Matrix, Columns]:
+    """Features (n, width) of a frame, dense or CSR, and its ``columns``, which are learned if they are None. Columns of
+    a categorical type are categories whatever their cells. Raises ValueError for anything but a frame, and for columns
+    that cannot become features."""
     from apsvm.data.tables.features import features_of
     from apsvm.data.tables.learning import learn
     from apsvm.data.tables.roles import Parts
 
-    with as_value_errors():
-        table = table_in(frame)
-        names = tuple(table.columns)
-        columns, remarks = learn(table, Parts(features=names), TableOptions(features=names))
-        X, _, _ = features_of(table, columns, for_training=True, dtype=precision_of(frame))
-    for remark in remarks:
-        logger.info("%s", remark)
-    return X, columns
-
-
-def encoded(X: Any, columns: Columns) -> Matrix:
-    """Features (n, columns.width) of a frame, by the ``columns`` learned in fit. Raises ValueError for anything but a
-    frame, and for missing columns."""
-    from apsvm.data.tables.features import features_of
-
-    if not is_frame(X):
+    if not is_frame(frame):
         raise ValueError(
             "the fit was of a data frame with words or dates: expected one with the same columns, found "
-            f"{type(X).__name__}"
+            f"{type(frame).__name__}"
         )
-    names = [str(name) for name in X.columns]
-    lacking = [column.name for column in columns.features if column.name not in names]
-    if lacking:
-        raise ValueError(f"X lacks columns that were there in fit: {', '.join(map(repr, lacking[:8]))}")
+    remarks: list[str] = []
     with as_value_errors():
-        rows, remarks, _ = features_of(table_in(X), columns, for_training=False, dtype=precision_of(X))
-    for remark in remarks:
+        table, is_new = table_in(frame), columns is None
+        if columns is None:
+            names = tuple(table.columns)
+            columns, remarks = learn(table, Parts(features=names), TableOptions(features=names))
+        X, more, _ = features_of(table, columns, for_training=is_new, dtype=precision_of(frame))
+    for remark in (*remarks, *more):
         logger.info("%s", remark)
-    return rows
+    return X, columns
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from apsvm._support.types import Column, JsonDict, Matrix
 from apsvm.data.features import parsed
-from apsvm.data.features.scaling import NO_SCALING, SCALINGS
+from apsvm.data.features.scaling import SCALINGS
 from apsvm.data.labels import Target
 from apsvm.data.pooling import pooled_rows
 from apsvm.estimators.bags import first_of_bags
@@ -26,7 +26,6 @@ from apsvm.selection.completion import outcomes
 from apsvm.selection.maps import complete
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, map_by_rule, supported_options
-from apsvm.trainers.settings import SettingsError
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -37,9 +36,6 @@ class LinearEstimator(Estimator):
     time_limit: float | None = None
 
     # Methods that a class of estimators overrides.
-
-    def _check(self, fit: Fit) -> None:
-        """Raises ValueError for rows that cannot be trained on; logs what the labels mean."""
 
     def _values(self) -> JsonDict:
         """Parameters by name, with values that settings accept."""
@@ -114,19 +110,18 @@ class LinearEstimator(Estimator):
     def _training(
         self, X: Matrix, target: Target, counted: Counted, plan: AnyTrainer, bags: NDArray[np.int64] | None
     ) -> Fit:
-        members, groups = counted.members, counted.groups
+        members, groups, scale = counted.members, counted.groups, getattr(self, "scale", AUTO)
+        if scale not in (AUTO, *SCALINGS):
+            raise ValueError(f"scale is one of {', '.join((AUTO, *SCALINGS))}, found {scale!r}")
         every_row_once = np.array_equal(members, np.arange(X.shape[0]))
         if groups is not None and not every_row_once:  # a data set has the groups of all rows, selected or not
             of_members, groups = groups, np.zeros(X.shape[0], dtype=np.int64)
             groups[members] = of_members
         relevance = target.relevant.astype(np.float64) if target.grades is None else target.grades
-        options = FeatureOptions(
-            features=AUTO if self.features == AUTO else str(parsed(self.features)),
-            scale=self._scaling_name(plan),
-            bias=self._trained_constant(plan),
-            pool=self._pool(),
-        )
         dataset = self._dataset(X, relevance, groups, costs=counted.costs, bags=bags)
+        features = self.features if self.features == AUTO else str(parsed(self.features))
+        bias = self._trained_constant(plan)
+        options = FeatureOptions(features=features, scale=scale, bias=bias, pool=self._pool())
         return Fit(
             dataset,
             plan,
@@ -140,16 +135,6 @@ class LinearEstimator(Estimator):
         """Names in the parameter ``pool``; None without pooling. Raises ValueError."""
         pool: str | None = getattr(self, "pool", None)
         return None if pool is None else parse_pool(pool)
-
-    def _scaling_name(self, plan: AnyTrainer) -> str:
-        """The parameter ``scale``. Raises ValueError."""
-        scale: str = getattr(self, "scale", AUTO)
-        if scale not in (AUTO, *SCALINGS):
-            raise ValueError(f"scale is one of {', '.join((AUTO, *SCALINGS))}, found {scale!r}")
-        refusal = None if scale in (AUTO, NO_SCALING.name) else plan.capabilities.refusal("scale")
-        if refusal is not None:
-            raise SettingsError(refusal)
-        return scale
 
 
 class QueriesOnly(Estimator):

@@ -23,14 +23,10 @@ class NotFiniteError(FloatingPointError, ValueError):
 
 def _tell(progress: Progress) -> None:
     """Logs a line of progress."""
-    words = {"iter": "iteration"}
-    first, *others = progress.columns
-    values = [
-        f"{name} {progress.values[name]:{progress.columns[name].lstrip('>0123456789')}}"
-        for name in others
-        if progress.values[name] is not None
-    ]
-    logger.info("%s", f"{progress.stage} {words.get(first, first)} {progress.number}: {', '.join(values)}".lstrip())
+    first, *names = progress.columns
+    known = {name: progress.values[name] for name in names if progress.values[name] is not None}
+    values = (f"{name} {value:{progress.columns[name].lstrip('>0123456789')}}" for name, value in known.items())
+    logger.info("%s", f"{progress.stage} {first} {progress.number}: {', '.join(values)}".lstrip())
 
 
 @contextmanager

@@ -6,14 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_scalar, column_or_1d
+from sklearn.utils import column_or_1d
 
-from apsvm._support.caller import warn_caller
 from apsvm._support.types import Column, Matrix
 from apsvm.data.labels import LabelOptions, Target, of_two, ordered
 from apsvm.estimators.linear import QueriesOnly
@@ -53,14 +51,12 @@ class _Portfolio(QueriesOnly):
         meaning of y to this estimator. Raises ValueError for rows with nothing to rank."""
         raise NotImplementedError
 
-    def _folds(self, target: Target) -> int:
-        """The parameter ``cv``. Raises ValueError, TypeError."""
-        return int(check_scalar(self.cv, "cv", Integral, min_val=2))
-
     def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column, bags: Column) -> Self:
         from apsvm.selection.portfolio import PortfolioSearch
 
         metrics = parse_metrics([self.metric])
+        if self.cv < 2:
+            raise ValueError(f"cv is a number of folds ≥ 2, found {self.cv}")
         X, target = self._read(X, y, StructuredSVMTrainer("ndcg").capabilities.labels)
         groups = count_rows(X, qid, None, by_query=True).groups
         jobs = self._threads()
@@ -80,7 +76,7 @@ class _Portfolio(QueriesOnly):
                 metrics,
                 labels=labels,
                 features=FeatureOptions(scale=self.scale, bias=AUTO),
-                folds=self._folds(target),
+                folds=int(self.cv),
                 seed=self._seed(),
                 judged_by=meaning,
             )
@@ -186,16 +182,6 @@ class APSVMClassifierCV(_Portfolio, BinaryClassifier):  # type: ignore[misc]  # 
     def _labels(self, target: Target, y: Column) -> tuple[Column, LabelOptions, Target]:
         self._require_both(target.relevant)
         return target.relevant, LabelOptions(), target
-
-    def _folds(self, target: Target) -> int:
-        folds, positives = super()._folds(target), int(target.relevant.sum())
-        fewest = min(positives, target.relevant.size - positives)
-        if not 2 <= fewest < folds:
-            return folds
-        warn_caller(
-            f"{type(self).__name__}: {fewest} folds instead of cv={folds}, since the rarer class has {fewest} rows"
-        )
-        return fewest
 
     def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:
         """Records the labels of y; trainers got 1 and 0."""

@@ -21,23 +21,12 @@ MOST_COPIES = 2**28
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Rows that count, with their weights.
+    """Rows that count, with their weights."""
 
-    Attributes
-    ----------
-    members : NDArray[int64]
-        (m,) int64, ascending; a row of weight k occurs k times.
-    groups : NDArray[int64], optional
-        (m,) int64, the rows' queries; None: one query.
-    query_weights : dict[int, float], optional
-        Weight of every group; None: all 1.
-    costs : ndarray, optional
-        (m,) float64 of mean 1, for a loss over rows or pairs of rows; None: all 1.
-    """
-
-    members: NDArray[np.int64]
-    groups: NDArray[np.int64] | None = None
-    query_weights: dict[int, float] | None = None
+    members: NDArray[np.int64]  #: (m,) ascending; a row of weight k occurs k times
+    groups: NDArray[np.int64] | None = None  #: (m,) the rows' queries; None: one query
+    query_weights: dict[int, float] | None = None  #: weight of every group; None: all 1
+    #: (m,) of mean 1, for a loss over rows or pairs of rows; None: all 1.
     costs: NDArray[np.float64] | None = None
 
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_class_weight
 
 from apsvm._support.naming import OBJECTIVES
 from apsvm._support.types import Column, JsonDict
@@ -258,7 +259,7 @@ class APSVMClassifier(BinaryClassifier, _Structured):
 
     def _check(self, fit: Fit) -> None:
         self._rule()
-        self._require_both(fit.target.of(fit.selection).relevant)
+        super()._check(fit)
 
     def _rule(self) -> DecisionRule:
         return decision_rule(self.threshold, self.calibrate, fit_intercept=self.fit_intercept)
@@ -282,16 +283,12 @@ class APSVMClassifier(BinaryClassifier, _Structured):
 
     def _class_weights(self, relevant: NDArray[np.bool_]) -> tuple[float, float]:
         """Weights of a negative and of a positive row, by ``class_weight``. Raises ValueError if it is invalid."""
-        of_class, n, n_positive = self.class_weight, relevant.size, int(relevant.sum())
-        if isinstance(of_class, Mapping):
-            negative, positive = self._negative_first.tolist()
-            if not set(of_class) <= {negative, positive} or not all(weight >= 0.0 for weight in of_class.values()):
-                expected = f"weights ≥ 0 of {negative!r} and {positive!r}"
-                raise ValueError(f"expected {expected} in class_weight, found {dict(of_class)!r}")
-            return float(of_class.get(negative, 1.0)), float(of_class.get(positive, 1.0))
-        if of_class != "balanced":
-            raise ValueError(f"class_weight is 'balanced', a weight for each value of y, or None, found {of_class!r}")
-        return n / (2.0 * max(1, n - n_positive)), n / (2.0 * max(1, n_positive))
+        classes = self._negative_first
+        of_class = compute_class_weight(self.class_weight, classes=classes, y=classes[relevant.astype(np.intp)])
+        negative, positive = of_class.tolist()
+        if min(negative, positive) < 0.0:
+            raise ValueError(f"expected weights ≥ 0 in class_weight, found {self.class_weight!r}")
+        return negative, positive
 
     def _weighted(self, plan: AnyTrainer, target: Target, sample_weight: Column) -> Column:
         if self.class_weight is None:
@@ -358,6 +355,3 @@ class APSVMRanker(GradeRanker, _Structured):
     loss: str | object = field(default="ndcg", kw_only=False)
     metric: str = "nDCG(exp)"
     relevant_from: float | None = None
-
-    def _check(self, fit: Fit) -> None:
-        self._require_relevant(fit.target.of(fit.selection))

@@ -32,6 +32,7 @@ from apsvm.models.header import Header, Json
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
+    from apsvm.trainers.fitting import Fit
 
 
 #: Types of the classes in a header.
@@ -89,7 +90,10 @@ class BinaryClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
     def _read(self, X: Matrix, y: Column, takes: Takes) -> tuple[Matrix, Target]:
         X, y = validated(self, X, y)
         self.classes_: AnyArray = self._classes_in(y)
-        self.pos_label_ = self._positive_of(self.classes_.tolist())
+        classes = self.classes_.tolist()
+        if self.pos_label is not None and self.pos_label not in classes:
+            raise ValueError(f"pos_label={self.pos_label!r} is not one of the classes {classes!r}")
+        self.pos_label_ = classes[1 if self.pos_label is None else classes.index(self.pos_label)]
         target = of_two(y, self._negative_first)
         self._warn_of_a_guess(target)
         return X, target
@@ -118,15 +122,6 @@ class BinaryClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
             raise ValueError(ONE_CLASS)
         return classes
 
-    def _positive_of(self, classes: list[object]) -> object:
-        """The positive one of the two ``classes``, which are ascending. Raises ValueError."""
-        if self.pos_label is None:
-            return classes[1]
-        for label in classes:
-            if label == self.pos_label:
-                return label
-        raise ValueError(f"pos_label={self.pos_label!r} is not one of the classes, {classes[0]!r} and {classes[1]!r}")
-
     @property
     def _sign(self) -> float:  # type: ignore[override]
         """1 if the second class is positive, −1 if the first is."""
@@ -150,6 +145,9 @@ class BinaryClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
                 f"more frequent one, {n_positives} of {n_rows} rows. pos_label={negative!r} makes the other one "
                 f"positive, pos_label={positive!r} confirms the choice"
             )
+
+    def _check(self, fit: Fit) -> None:
+        self._require_both(fit.target.of(fit.selection).relevant)
 
     def _require_both(self, relevant: NDArray[np.bool_]) -> None:
         """Raises ValueError unless there are rows of both classes; logs which one is positive."""
@@ -203,6 +201,9 @@ class GradeRanker(Estimator):
     def predict(self, X: Matrix) -> NDArray[np.float64]:
         """Scores of the rows of X (n, n_features_in_), as ``decision_function``: (n,) float64."""
         return self.decision_function(X)
+
+    def _check(self, fit: Fit) -> None:
+        self._require_relevant(fit.target.of(fit.selection))
 
     def _lowest_relevant(self) -> float | None:
         """The parameter ``relevant_from``; None without it."""

@@ -11,7 +11,6 @@ from apsvm._support.types import JsonDict
 from apsvm.estimators.linear import LinearEstimator, QueriesOnly
 from apsvm.estimators.targets import GradeRanker
 from apsvm.models.header import Header
-from apsvm.trainers.fitting import Fit
 from apsvm.trainers.warp.trainer import WarpTrainer
 
 
@@ -94,9 +93,6 @@ class WARPRanker(QueriesOnly, GradeRanker, LinearEstimator):
 
     def _values(self) -> JsonDict:
         return {**super()._values(), "preference": self.relevant_from is None}
-
-    def _check(self, fit: Fit) -> None:
-        self._require_relevant(fit.target.of(fit.selection))
 
     def _restore(self, header: Header) -> None:
         super()._restore(header)

@@ -237,13 +237,13 @@ def test_verbose(data, capsys, caplog, monkeypatch):
     assert len(lines) > 3
     n_positives = data.relevant.sum()
     assert lines[0] == f"APSVMClassifier: True is positive, {n_positives} of 240 rows, and False negative"
-    assert all("iteration" in line and "gap" in line for line in lines[1:])
+    assert all("iter " in line and "gap" in line for line in lines[1:])
     assert logging.getLogger("apsvm").level == before
     # Nobody listens: it is shown.
     monkeypatch.setattr(logging.getLogger("apsvm"), "propagate", False)
     Classifier(verbose=1, C=100).fit(data.X, data.relevant)
     shown = capsys.readouterr()
-    assert (shown.out, shown.err.splitlines()[1].split()[:4]) == ("", ["train", "C=100", "iteration", "1:"])
+    assert (shown.out, shown.err.splitlines()[1].split()[:4]) == ("", ["train", "C=100", "iter", "1:"])
     assert not logging.getLogger("apsvm").handlers
 
 

@@ -90,7 +90,7 @@ def test_the_guess_that_is_likely_wrong_is_warned_of(data):
 
 
 def test_a_positive_class_that_there_is_not(data):
-    with pytest.raises(ValueError, match=r"pos_label='scam' is not one of the classes, 'fraud' and 'ok'"):
+    with pytest.raises(ValueError, match=r"pos_label='scam' is not one of the classes"):
         APSVMClassifier(pos_label="scam").fit(data.X, named(data.relevant))
-    with pytest.raises(ValueError, match=r"pos_label='1' is not one of the classes, 0 and 1"):
+    with pytest.raises(ValueError, match=r"pos_label='1' is not one of the classes"):
         APSVMClassifier(pos_label="1").fit(data.X, data.relevant.astype(int))
