@@ -4,12 +4,12 @@ With queries, whole queries are dealt out: those with something to rank evenly, 
 dealt out so that each fold has its share of the positives and of every grade. Rows of a bag stay together, and so do
 copies of a row if many rows are copies: otherwise a ranker would be judged by rows that it knows by heart. O(n log n).
 
-``affordable_folds`` gives as many folds as a quick comparison may cost: five; three if a pass takes longer and
-positives are few; for large data one split on a part of the rows, or three splits if positives are few. An oracle call
-on the training rows of a part takes ``MS_OF_A_PART``, and scoring the test rows twice that. The part has enough
-positives, enough rows per stored value of a row, and no fewer rows than columns. On ijcnn1 and a1a.t test AP was within
-.001 of that by three folds, in 2.5 times less time. On 1,000,000 rows and 100,000 columns, 7,000 rows chose a C with an
-AP of .548, and 100,000 rows one with .606.
+``affordable_folds`` gives as many folds as a quick comparison may cost: five for rows within ``AFFORDABLE``, three
+within three times as many if positives are few. For larger data it is one split on a part of the rows, or three splits
+if positives are few. The part is affordable, has enough positives, enough rows per stored value of a row, and no fewer
+rows than columns; twice as many rows are judged. On ijcnn1 and a1a.t test AP was within .001 of that by three folds, in
+2.5 times less time. On 1,000,000 rows and 100,000 columns, 7,000 rows chose a C with an AP of .548, and 100,000 rows
+one with .606.
 """
 
 from __future__ import annotations
@@ -38,12 +38,9 @@ MOST_TIMES_RARER = 4.0
 ROWS_A_VALUE = 10.0
 #: Largest number of test queries of a fold; each is ranked on its own.
 MOST_JUDGED = 1000
-#: Nanoseconds of an oracle call, for each feature value and for each row.
-NS_VALUE, NS_ROW = 2.0, 40.0
-#: Milliseconds of a call up to which there are five folds, and three if positives are few.
-MS_FOR_FIVE, MS_FOR_THREE = 1.0, 3.0
-#: Milliseconds of a call on the training part of a single split, and on its test rows.
-MS_OF_A_PART, MS_OF_JUDGED = 1.0, 2.0
+#: Feature values of all rows that a setting may be trained on, a row counting as ``VALUES_OF_A_ROW`` more, since its
+#: score is sorted. An oracle call on so many takes a millisecond.
+AFFORDABLE, VALUES_OF_A_ROW = 500_000, 20
 #: Largest share of the rows that a single split trains on.
 LARGEST_PART = 2.0 / 3.0
 #: Copies stay together if more than this share of the positives or of the negatives are copies, and at least this many
@@ -235,21 +232,21 @@ class AffordableFolds:
 
 def affordable_count(data: TrainingSet) -> int:
     """Number of affordable folds, with one training per setting."""
-    if _milliseconds(data) <= MS_FOR_FIVE:
+    if _times_affordable(data) <= 1.0:
         return 5
     return 3 if np.count_nonzero(data.target.relevant) < ENOUGH_POSITIVES else 1
 
 
-def _milliseconds(data: TrainingSet, trainings: int = 1) -> float:
-    """Estimated time of an oracle call on all rows, for this many trainings."""
-    return 1e-6 * trainings * (NS_VALUE * data.rows.n_values + NS_ROW * len(data.rows))
+def _times_affordable(data: TrainingSet, trainings: int = 1) -> float:
+    """Size of this many trainings on all rows, in units of ``AFFORDABLE``."""
+    return trainings * (data.rows.n_values + VALUES_OF_A_ROW * len(data.rows)) / AFFORDABLE
 
 
 def affordable_folds(data: TrainingSet, seed: int, trainings: int = 1) -> AffordableFolds:
     """Folds for comparing settings, with this many ``trainings`` per setting; see the module."""
     rng = np.random.default_rng(seed)
     target, kind = data.target, data.unit
-    call = _milliseconds(data, trainings)
+    size = _times_affordable(data, trainings)
     queries = data.queries if data.queries is not None and np.unique(data.queries).size > 1 else None
     of_unit = np.arange(target.relevant.size)
     strata = [np.flatnonzero(target.relevant), np.flatnonzero(~target.relevant)]
@@ -271,15 +268,15 @@ def affordable_folds(data: TrainingSet, seed: int, trainings: int = 1) -> Afford
     if smallest < FEWEST:
         return AffordableFolds([], f"{smallest} {few} are too few to hold any out")
     alike = None
-    if call <= MS_FOR_FIVE or (call <= MS_FOR_THREE and strata[0].size < ENOUGH_POSITIVES):
-        k = min(5 if call <= MS_FOR_FIVE else 3, smallest // 2)
+    if size <= 1.0 or (size <= 3.0 and strata[0].size < ENOUGH_POSITIVES):
+        k = min(5 if size <= 1.0 else 3, smallest // 2)
         fold_of = _dealt(strata, k, rng)[of_unit]
         folds = [Fold(np.flatnonzero(fold_of != at), np.flatnonzero(fold_of == at)) for at in range(k)]
         how = f"{k} folds of {kind}"
     else:
         least = max(ROWS_A_VALUE * data.rows.n_values / len(data.rows), data.rows.features) / len(data.rows)
         k = 1 if strata[0].size >= ENOUGH_POSITIVES else 3
-        folds, alike, counts = _parts(strata, of_unit, call, least, k, rng)
+        folds, alike, counts = _parts(strata, of_unit, size, least, k, rng)
         how = "{1:,} {kind}, trained on {0:,} others".format(*counts, kind=kind)
         if k > 1:
             how = f"{k} folds of {kind}" if sum(counts) == of_unit.max() + 1 else f"{k} times {how}"
@@ -291,7 +288,7 @@ def affordable_folds(data: TrainingSet, seed: int, trainings: int = 1) -> Afford
 def _parts(
     strata: Sequence[NDArray[np.int64]],
     of_unit: NDArray[np.int64],
-    call: float,
+    size: float,
     least: float,
     k: int,
     rng: np.random.Generator,
@@ -300,12 +297,12 @@ def _parts(
 
     Parameters
     ----------
-    call : milliseconds of an oracle call on all rows
+    size : size of all rows, in units of ``AFFORDABLE``
     least : smallest share of the rows to train on
     """
     enough = ENOUGH_POSITIVES / strata[0].size
-    training = min(LARGEST_PART, max(MS_OF_A_PART / call, least))
-    judging = MS_OF_JUDGED / call
+    training = min(LARGEST_PART, max(1.0 / size, least))
+    judging = 2.0 / size
     # Rare positives matter most: a part takes more of them if their share would be few.
     of_first = min(LARGEST_PART, max(training, enough))
     first_judging = min(1.0 - of_first, max(judging, enough))

@@ -300,8 +300,7 @@ def test_what_is_stopped_half_way_is_no_candidate(some_rows, monkeypatch):
 @pytest.mark.parametrize(("n", "d", "grows"), [(3000, 400, True), (60_000, 3, False)])
 def test_a_C_chosen_on_a_part_grows_with_the_root_of_the_rows(n, d, grows, rng, monkeypatch):
     """Where columns are many the default C grows faster; elsewhere the multiple is the same."""
-    monkeypatch.setattr(folds, "MS_FOR_FIVE", 0.0)
-    monkeypatch.setattr(folds, "MS_FOR_THREE", 0.0)
+    monkeypatch.setattr(folds, "AFFORDABLE", 300_000)
     relevant = rng.random(n) < 0.3
     data = training_set(rng.normal(size=(n, d)) + 0.1 * relevant[:, None], relevant)
     choice = choose(plan(), data, Watch())
