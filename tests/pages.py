@@ -14,7 +14,7 @@ from apsvm.cli import run
 
 ROOT = Path(__file__).parents[1]
 #: What a reader has done already.
-SETTING_UP = ("pip ", "cd ", "git ")
+SETTING_UP = ("pip ", "cd ", "git ", "scripts/", "source ")
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?(?![\w])")
 #: Of a row in a list: its score, which stands behind its name, and what a feature gave to it.
 SCORES = re.compile(r"(?<=^\S{6})\s+-?\d+\.?\d*(?=\s)|\s\([+-][\d.e+]+\)")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from pages import ROOT, assert_printed, follow, is_like
 
-PAGES = [ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "cases").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "start.md", *sorted((ROOT / "docs" / "cases").glob("*.md"))]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_is_followed(page, tmp_path, monkeypatch, capfd):
-    if page.stem in ("start", "fraud", "recommendation"):
+    if page.stem in ("README", "start", "fraud", "recommendation"):
         pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
     assert follow(page, tmp_path, capfd) >= 1

@@ -28,8 +28,8 @@ PAGES = {
 }
 README = PAGES[ROOT / "README.md"]
 DOCS = ROOT / "docs"
-FOLLOWED = [DOCS / "start.md", *(DOCS / "cases").glob("*.md")]  # by tests/test_pages.py
-TEXT = README + "".join(text for page, text in PAGES.items() if page.name != "README.md" and page not in FOLLOWED)
+FOLLOWED = [ROOT / "README.md", DOCS / "start.md", *(DOCS / "cases").glob("*.md")]  # by tests/test_pages.py
+TEXT = "".join(text for page, text in PAGES.items() if page not in FOLLOWED)
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)
 PYTHON = [code for language, code in BLOCKS if language == "python"]
 FILES = [code for code in PYTHON if code.startswith('"""')]

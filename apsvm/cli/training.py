@@ -306,8 +306,8 @@ def decided(
     """Chooses the threshold and probabilities that the options ask for.
 
     Without a request, the threshold is chosen on the ``folds`` of a search (see ``selection.decision.decide``), or else
-    on the training rows. If a requested rule cannot be met, the model has no threshold, and the outcome is not as
-    requested.
+    on the training rows. If no rows can be held out for a requested rule, the model has no threshold, and the outcome
+    is not as requested.
     """
     import numpy as np
 

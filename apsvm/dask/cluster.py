@@ -237,7 +237,8 @@ def _named(function: Callable[..., object], *arguments: object) -> object:
 
 @contextmanager
 def _lost_where_unreachable() -> Iterator[None]:
-    """Turns dask's errors about a lost worker into ``_LostError``, and KilledWorker into ``ClusterError``."""
+    """Turns errors of a lost worker into ``_LostError``: dask's, and OSError or TimeoutError without a file name. Turns
+    KilledWorker into ``ClusterError``."""
     from distributed import KilledWorker
     from distributed.scheduler import NoValidWorkerError
 

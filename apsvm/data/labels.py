@@ -249,8 +249,10 @@ def ordered(
 
     Parameters
     ----------
-    relevant_from, relevant_above : float, optional
-        The lowest relevant label, or the highest that is not relevant; by default the lowest of all.
+    relevant_from : float, optional
+        Lowest relevant label.
+    relevant_above : float, optional
+        Labels above it are relevant, if there is no ``relevant_from``; by default the lowest of all.
     cuts : ndarray, optional
         (k − 1,) ascending: they cut the labels into the classes 1, 2 … k.
     """

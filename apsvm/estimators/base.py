@@ -164,7 +164,8 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         sample_weight: ArrayLike | None = None,
         bags: ArrayLike | None = None,
     ) -> float:
-        """The metric named by the parameter ``metric``, whatever the training loss; arguments as in ``fit``.
+        """The metric named by the parameter ``metric``, by default AP for classifiers and nDCG for rankers of grades,
+        whatever the training loss; arguments as in ``fit``.
 
         Returns
         -------

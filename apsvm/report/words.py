@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from apsvm.data.dataset import shown_label
@@ -71,7 +72,7 @@ def threshold_in_words(threshold: Threshold, data: Data | None = None) -> str:
     if threshold.rule in RULES:
         return f"{text}, {RULES[threshold.rule]}"
     precision, recall, called = threshold.precision, threshold.recall, threshold.called
-    on_all = threshold.held_out is None or threshold.held_out.endswith(" folds of rows")
+    on_all = threshold.held_out is None or re.fullmatch(r"\d+ folds of rows", threshold.held_out) is not None
     if data is None or not (data.rows and data.positives and on_all) or None in (precision, recall, called):
         shares = {"precision": precision, "recall": recall, "false positives": threshold.false_positive_rate}
         shares["called positive"] = called

@@ -77,8 +77,8 @@ def isotonic(
 
 
 def platt(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple[float, float]:
-    """Slope a and offset b of the maximum-likelihood p = 1 / (1 + exp(−(a·s + b))) (see the module), fitted on
-    standardised scores.
+    """Slope a and offset b of the maximum-likelihood p = 1 / (1 + exp(−(a·s + b))) for scores s as they are given. They
+    are standardised inside the fit.
 
     Raises
     ------

@@ -177,7 +177,7 @@ class AverageOfMaps:
             threshold=threshold_by(rows),
             held_out=rows,
             details={**self.details, "held_out": {"AP": worth, "of": how, "chance": float(relevant.mean())}},
-            seconds={part: first.seconds.get(part, 0.0) + second.seconds.get(part, 0.0) for part in first.seconds},
+            seconds=second.seconds,  # with all that came before, as time of choosing
         )
 
 

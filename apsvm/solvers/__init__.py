@@ -1,1 +1,1 @@
-"""Minimise ½‖w‖² + C·risk(w); a solver sees only a function that returns (value, plane)."""
+"""Minimise ½‖w‖² + C·risk(w). A solver sees the risk as a function of scores (``score_space.ScoreFunction``)."""

@@ -206,7 +206,7 @@ def _evaluate(
 
 
 def _by_values(loss: ListLoss, scores: Tensor, others: Others) -> tuple[Tensor, list[Tensor]]:
-    """The loss with its graph, and the counting lists of each block."""
+    """The loss, differentiable by autograd, and for each block a bool tensor of the lists that count."""
     lists = lists_of(scores, *others)
     if not loss.takes_fractions:
         for block in lists.blocks:

@@ -30,7 +30,7 @@ TIMES_THE_MEAN = 10.0
 
 
 def constant_by_rule(variance: NDArray[np.float64]) -> float:
-    """B from the variances (d,) of features that vary and are finite; 10 without any."""
+    """Size B of the constant feature by the variances (d,) of the others that vary and are finite; 10 without any."""
     return float(f"{TIMES_THE_MEAN * mean_deviation(variance):.2g}")
 
 

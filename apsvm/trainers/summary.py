@@ -40,10 +40,10 @@ def chosen(end: Outcome | Header, metric: str | None) -> Iterator[str]:
     if isinstance(worth, dict) and isinstance(of_all, dict):
         value, low, high = (float(str(of_all[name])) for name in ("value", "low", "high"))
         chance = f" ({float(str(worth['chance'])):.3f} by chance)" if "chance" in worth else ""
-        ap = f"AP there {value:.3f}{chance}, most likely {low:.2f} to {high:.2f} on other rows"
+        ap = f"{value:.3f}{chance}, most likely {low:.2f} to {high:.2f} on other rows"
     if not isinstance(choice, dict):
         if ap:
-            yield f"tried on held-out rows: {ap}"
+            yield f"AP on held-out rows {ap}"
         return
     how, candidates = choice.get("held_out"), choice.get("candidates")
     best = candidates[0] if isinstance(candidates, list) and candidates else None
@@ -54,7 +54,7 @@ def chosen(end: Outcome | Header, metric: str | None) -> Iterator[str]:
     part = "" if " folds of " in str(how) else f" ({how})"
     text = f"chosen on held-out rows{part}: {best.get('bound')} bound, C = {choice.get('C', best.get('C'))}"
     if ap:
-        yield f"{text}; {ap}"
+        yield f"{text}; AP there {ap}"
     elif choice.get("start") is None:
         yield f"{text}, {metric or 'AP'} {1.0 - loss:.4f}"
     else:

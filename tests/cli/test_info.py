@@ -28,6 +28,17 @@ def facts(text):
     return found
 
 
+def test_info_tells_how_the_features_were_chosen(run, tmp_path):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(600, 3))
+    y = X[:, 0] ** 2 + X[:, 1] ** 2 < 0.3
+    np.savetxt(tmp_path / "a.csv", np.c_[X, y], delimiter=",", header="a,b,c,label", comments="")
+    run("train", "-q", tmp_path / "a.csv", tmp_path / "m")
+    told = facts(run("info", tmp_path / "m").stdout)
+    assert "mapped by rules" in told["features"]
+    assert re.match(r"AP of columns 0\.\d+, rules [01]\.\d+ \(.*folds of rows\)", told["compared"])
+
+
 def test_info_tells_the_header(cancer, trained, run):
     model = trained(cancer)
     ranker = load_model(model)

@@ -40,6 +40,8 @@ def compare(old: str, new: str, data: str, top: int, read: ReadOptions) -> int:
     Where DATA has labels, also the positives found in the first rows, and the metrics of both with the p of a
     paired randomisation test, as apsvm eval --compare has it. The models need not have the same columns.
 
+    OLD and NEW are models. Files of scores are compared by apsvm eval DATA --scores FILE --compare.
+
     Ends with exit code 6 where NEW is worse by the metric that its loss is for.
     """
     if data == "-":

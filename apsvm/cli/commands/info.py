@@ -71,6 +71,10 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     yield "chosen by", _listed({name: as_text(value) for name, value in selection.items()})
     for line in chosen(header, header.metric):
         yield "choice", line
+    maps = header.details.get("features")
+    if isinstance(maps, dict):
+        both = f"columns {maps['of_columns']:.4f}, rules {maps['of_rules']:.4f} ({maps['held_out']})"
+        yield "compared", f"{maps.get('metric', 'AP')} of {both}"
     yield "positive", "" if header.threshold is None else threshold_in_words(header.threshold)
     yield "probability", "" if header.calibration is None else probabilities_in_words(header.calibration)
     if model.has_classes:

@@ -143,7 +143,7 @@ class Display:
                 self._heading = above
                 say(above)
             say(f" {' '.join(line)}".rstrip())
-        elif time.monotonic() - self._start >= self._next_line:
+        elif (elapsed := time.monotonic() - self._start) >= self._next_line:
             self._next_line *= 2
-            words = ", ".join(f"{name} {value:.7g}" for name, value in progress.values.items() if value is not None)
-            say(f"{progress.stage or 'training'}: {words}")
+            counted = next(iter(progress.columns))
+            say(f"training: {elapsed:.0f} s, {counted} {progress.number:,}")

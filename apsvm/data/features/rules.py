@@ -291,8 +291,10 @@ class Rules(FeatureMap):
             raise FeatureMapError("a number of the array divisors is not above 0")
         if ((features < _NOT_SPLIT) | (features >= n_in)).any():
             raise FeatureMapError(f"a number of the array features is of no feature: there are {n_in}")
-        if ((kept != 0) & (kept != 1)).any() or kept.size + beside.n_out > np.iinfo(np.int32).max:
-            raise FeatureMapError("expected 0 or 1 for each leaf in the array kept, and fewer than 2^31 of them")
+        if ((kept != 0) & (kept != 1)).any():
+            raise FeatureMapError("a number of the array kept is neither 0 nor 1")
+        if kept.size + beside.n_out > np.iinfo(np.int32).max:
+            raise FeatureMapError("there are more than 2^31 − 1 columns")
         if (kept > _first_of_equals(features, thresholds)[0]).any():
             raise FeatureMapError("the array kept has a column for a leaf that an earlier tree has, or no row gets to")
         sums = checked(arrays, "sums", np.float64, (int(kept.sum()), None))

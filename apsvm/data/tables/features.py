@@ -185,7 +185,8 @@ def _days_of(cells: Cells, column: Column, unusual: Unusual) -> NDArray[np.float
         dates = "1 date is" if later.size == 1 else f"{later.size:,} dates are"
         example = _example(cells.text_at(int(later[0])), later.size)
         newest = day_of(column.newest)
-        most = "; if age matters, give a number of days before each list" if 2 * later.size > days.size else ""
+        advice = "; if age matters, add a column of the days from each date to the day of its list"
+        most = advice if 2 * later.size > days.size else ""
         unusual.remarks.append(
             f"column {name!r}: {dates} after {newest}, the newest of training, and count as it ({example}){most}"
         )

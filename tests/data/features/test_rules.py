@@ -210,7 +210,7 @@ def test_bins(values, rng):
     [
         ({"features": [[4, -1, -1]]}, "of no feature: there are 4"),
         ({"features": [[-2, -1, -1]]}, "of no feature"),
-        ({"kept": [[2, 0, 0, 0]]}, "expected 0 or 1"),
+        ({"kept": [[2, 0, 0, 0]]}, "neither 0 nor 1"),
         ({"kept": [[0, 1, 0, 0]]}, "no row gets to"),
         ({"divisors": "0"}, "divisors is not above 0"),
         ({"sums": [[1.0]]}, "sums"),
