@@ -1,4 +1,4 @@
-"""What scripts/demo runs: the digit 8 against the rest, from the handwritten digits that scikit-learn ships.
+"""The demonstration of scripts/demo: the digit 8 against the rest, from scikit-learn's handwritten digits.
 
 A third of the images is put aside as the test set before anything is looked at. On the rest three rankers are trained,
 by the apsvm command, as a user would: the papers' binary SVM, its C chosen by cross-validation; ``apsvm train --loss

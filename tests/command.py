@@ -25,7 +25,7 @@ OLD_MODEL = "PK\x03\x04" + 26 * "-" + "header.npy of yesterday\n"
 def in_process(
     arguments: Sequence[str], *, input: bytes = b"", env: Mapping[str, str], cwd: Path | None = None
 ) -> CompletedProcess[bytes]:
-    """What a process of its own would print and exit with, without what it takes to start one.
+    """Output and exit code of a command, as from its own process, without starting one.
 
     Files are redirected below Python, as a shell does it: whoever writes to descriptor 1 is heard. What was imported
     stays imported, and a warning is whatever pytest makes of it.
@@ -63,7 +63,7 @@ def script_module(name: str) -> ModuleType:
 
 
 def script_in_process(script: Path, *arguments: object) -> CompletedProcess[str]:
-    """What a script of ``scripts/`` prints and exits with, run in this process, which has its imports already."""
+    """Output and exit code of a script of ``scripts/``, run in this process, which has its imports."""
     before = sys.argv, list(sys.path)
     code: int | str | None = 0
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What ``train``, ``cv`` and ``eval`` print, compared whole with ``tests/expected/``.
+"""Output of ``train``, ``cv`` and ``eval``, compared whole with ``tests/expected/``.
 
 ``APSVM_WRITE_EXPECTED=1 pytest …`` writes the files anew; their difference is what has changed.
 """

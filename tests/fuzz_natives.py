@@ -51,7 +51,7 @@ class Hostile:
         return self.chance.choice((None, [], 1))
 
     def _array(self, array: np.ndarray) -> Any:
-        """Of another length, type, layout, or with another number in one place."""
+        """A copy of another length, type or layout, or with another number in one place."""
         changed = array.copy()
         kind = self.chance.randrange(12)
         if kind >= 6 and array.size:
@@ -387,7 +387,7 @@ ENTRIES: dict[str, Callable[[Hostile], None]] = {
 
 
 def failure(name: str, seed: int) -> str | None:
-    """What is wrong with the calls of an entry; None where they came to their ends, or to an error of the binding's."""
+    """The fault of the calls of an entry; None if each ended, or raised an error of the binding."""
     try:
         ENTRIES[name](Hostile(seed, rate=random.Random(seed).choice((0.0, 0.03, 0.1))))
     except ERRORS:

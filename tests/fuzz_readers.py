@@ -1,4 +1,4 @@
-"""What ``scripts/dev/fuzz`` gives to the readers, and what may become of it: a result, or the reader's own error.
+"""Inputs of ``scripts/dev/fuzz`` for the readers; each ends in a result or in the reader's own error.
 
 A target's input is bytes. Where a reader takes several files they stand one behind the other (``packed``), so that an
 input that once failed is one file of ``tests/corpus/``.
@@ -61,7 +61,7 @@ class Target:
     made: Callable[[bytes, random.Random, Sequence[bytes]], bytes] = mutated
 
     def failure(self, data: bytes, folder: Path) -> str | None:
-        """What is wrong with what becomes of the input; None where nothing is."""
+        """The fault of the outcome of an input; None without a fault."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")

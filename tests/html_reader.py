@@ -1,4 +1,4 @@
-"""What a page of HTML says."""
+"""Content of an HTML page."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def partial_roc_area_of_order(relevant_in_order: NDArray[np.bool_], beta: float 
 
 
 def rank_biased_of_order(relevant_in_order: NDArray[np.bool_], rho: float = 0.8) -> float:
-    """What a reader who goes on with probability rho gains a step."""
+    """Gain per step of a reader who continues with probability rho."""
     return (1 - rho) * sum(rho**at for at, relevant in enumerate(relevant_in_order) if relevant)
 
 
@@ -101,7 +101,7 @@ _PARAMETERS: dict[str, tuple[str, type[int] | type[float]]] = {
 
 
 def definition(name: str) -> Metric:
-    """Of a loss by its name or its form in the registry: above; of a newcomer −Δ as it says it itself: by its two
+    """The metric of a loss by its name or form in the registry (above); for a newcomer −Δ by its own two
     arrays, Δ = Σ_k u_k [D(k) − D(place of the k-th positive)], or by ``of_ranking``."""
     if name in METRICS:
         return METRICS[name]
@@ -130,7 +130,7 @@ def definition(name: str) -> Metric:
 
 
 def loss_of_order(metric: Metric, relevant_in_order: NDArray[np.bool_]) -> float:
-    """How far the metric stays behind that of the best order."""
+    """Shortfall of the metric from that of the best order."""
     return metric(np.sort(relevant_in_order)[::-1]) - metric(relevant_in_order)
 
 

@@ -70,7 +70,7 @@ class Cost(Perceptron):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoldsSettings(Settings):
-    """What ``apsvm cv`` calls an option of its own."""
+    """A setting with the name of an option of ``apsvm cv``."""
 
     folds: int = setting(4, help="Of no use.")
 

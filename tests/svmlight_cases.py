@@ -329,7 +329,7 @@ NO_ROWS = [b"", b"\n", b" \t\n\n", b"# only\n", b"\r\n", b"\xef\xbb\xbf", b"# on
 
 
 def outcome(text: bytes, block: int, case: Good | Bad, threads: int = 1, *, taken: bool = False, **more: Any) -> Any:
-    """What the push parser makes of the text in blocks of this size: arrays, or the place and message.
+    """Result of the push parser on the text in blocks of this size: arrays, or the place and message.
 
     If ``taken``, of the rows of each block: a list.
     """

@@ -1,4 +1,4 @@
-"""What the extras ``torch`` and ``dask`` are to those who have not installed them."""
+"""apsvm without the extras ``torch`` and ``dask``."""
 
 from __future__ import annotations
 

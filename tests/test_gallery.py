@@ -33,7 +33,7 @@ def folder(tmp_path, monkeypatch):
 
 
 class Service:
-    """What is used of FastAPI, without a server: a route is the function itself."""
+    """The used part of FastAPI without a server: a route is the function itself."""
 
     def post(self, path):
         return lambda function: function

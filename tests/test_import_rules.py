@@ -56,8 +56,7 @@ def is_for_types(node: ast.AST) -> bool:
 
 
 def imported(path: Path, *, for_types: bool = True) -> set[str]:
-    """What a file imports of apsvm, ``apsvm.a.b`` or ``apsvm.a.b.Name``; ``for_types``: also what only type checkers
-    read."""
+    """Imports of apsvm in a file, ``apsvm.a.b`` or ``apsvm.a.b.Name``; ``for_types``: also those of type checkers."""
     found: set[str] = set()
     waiting: list[ast.AST] = [ast.parse(path.read_text())]
     while waiting:
@@ -127,7 +126,7 @@ def test_the_rules_see_imports():
 
 
 def test_detection_needs_numpy_and_the_error():
-    """Of packages beside the standard library's, and of ``data``."""
+    """Imports of packages outside the standard library, and of ``data``."""
     for path in FILES:
         if part_of(path) != "detection":
             continue
@@ -161,7 +160,7 @@ def test_help_loads_nothing_heavy():
 
 
 def test_the_help_of_the_commands_is_theirs():
-    """What is listed without importing a command is what click would show of it."""
+    """The list made without importing commands equals click's."""
 
     def listed(group):
         context = click.Context(group, info_name="apsvm")

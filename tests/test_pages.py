@@ -1,4 +1,4 @@
-"""What the pages tell a reader to type runs, and prints what they show."""
+"""The commands and code on the pages run, and print what the pages show."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_a_new_command_works_with_one_line(tmp_path, monkeypatch, capsys):
 
 @pytest.fixture
 def files(tmp_path, monkeypatch, rng):
-    """What the README's examples find in their folder."""
+    """The files of the README's examples."""
     monkeypatch.chdir(tmp_path)
     X = rng.normal(size=(90, 3))
     labels = np.argmax(X + 0.5 * rng.normal(size=X.shape), axis=1)

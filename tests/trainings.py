@@ -75,7 +75,7 @@ def solve(
     watch: Watch | None = None,
     **plan: Any,
 ) -> Iterator[Trained]:
-    """What a plan of these values comes to; of the settings all but ``C`` count."""
+    """The result of a plan of these values; all settings except ``C`` count."""
     settings = replace(settings, C=tuple(values_of_C))
     return structured_svm.train(Plan(loss=loss, settings=settings, **plan), data, watch or Watch())
 

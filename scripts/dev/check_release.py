@@ -1,4 +1,4 @@
-"""Whether what is to be released agrees with itself: versions, the changelog, what the wheels and the sdist hold.
+"""Checks that a release agrees with itself: versions, changelog, contents of the wheels and the sdist.
 
 Usage: python scripts/dev/check_release.py [DIST]    of the files in DIST (dist); without any, of the tree alone
 Prints what is wrong and, apart, what a person has still to do; ends with code 1 if anything is wrong.
@@ -22,7 +22,7 @@ IN_AN_SDIST = ("pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md", "apsvm/
 
 
 def of_the_tree(root: Path) -> Iterator[str]:
-    """What does not agree in the tree."""
+    """Disagreements in the tree."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     version = project["version"]
     places = {
@@ -43,7 +43,7 @@ def of_the_tree(root: Path) -> Iterator[str]:
 
 
 def of_a_wheel(path: Path, version: str) -> Iterator[str]:
-    """What should not be as it is in a wheel."""
+    """Faults of a wheel."""
     name, wheel_version, *_, platform = path.stem.split("-")
     if (name, wheel_version) != ("apsvm", version):
         yield f"{path.name}: is not of apsvm {version}"
@@ -66,7 +66,7 @@ def of_a_wheel(path: Path, version: str) -> Iterator[str]:
 
 
 def of_an_sdist(path: Path, version: str) -> Iterator[str]:
-    """What should not be as it is in a source distribution."""
+    """Faults of a source distribution."""
     folder = f"apsvm-{version}"
     with tarfile.open(path) as archive:
         members = archive.getnames()
@@ -78,7 +78,7 @@ def of_an_sdist(path: Path, version: str) -> Iterator[str]:
 
 
 def to_do(root: Path) -> Iterator[str]:
-    """What only a person can do."""
+    """Steps left to a person."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     version = project["version"]
     placeholders = [name for name, url in project["urls"].items() if "example.org" in url]

@@ -111,7 +111,7 @@ class Result:
         return self.runs[method].seconds
 
     def milliseconds(self, method: str) -> float:
-        """Of a call; of AP-SVM-APPX in its second stage, 0 where that had no pair left to rank."""
+        """Mean milliseconds of an oracle call; for AP-SVM-APPX of its second stage, 0 if that has no pair to rank."""
         run = self.runs[method]
         calls = run.of_stage("difficult") if "appx" in method else run.milliseconds
         return float(calls.mean()) if calls.size else 0.0
@@ -219,7 +219,7 @@ def figures_1(results: Sequence[Result], folder: Path, quick: bool) -> Iterator[
 
 
 def verdict(results: Sequence[Result], *, quick: bool) -> str:
-    """What of the paper is seen here, from the figures above."""
+    """Claims of the paper confirmed by the figures above."""
     ap_of = {
         method: means_by_class(results, lambda result, method=method: result.ap(method))
         for method in ("AP-SVM", "binary SVM", "appx 50")

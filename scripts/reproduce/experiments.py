@@ -1,4 +1,4 @@
-"""What the scripts that repeat the papers' experiments share: problems, cross-validation, timed trainings, tables.
+"""Common parts of the scripts that repeat the papers' experiments: problems, cross-validation, timed trainings, tables.
 
 A problem is one class against the rest of a data set, half its rows to train on and half to test on. Everything is
 trained by the package's own trainers, on one thread. Times are those of the training's log, the CPU time of each call
@@ -74,8 +74,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class Method:
-    """How to train: a loss, its bound, its oracle, the solver; ``keep_easy``: AP-SVM-APPX with this k, and this oracle
-    for the difficult rows; ``log_ranks``: the log has the most violated rankings."""
+    """A way to train: loss, bound, oracle, solver; ``keep_easy``: AP-SVM-APPX with this k, and this oracle for the
+    difficult rows; ``log_ranks``: the log has the most violated rankings."""
 
     loss: str = "ap"
     oracle: str = "auto"
@@ -187,7 +187,7 @@ def timed(data: TrainingSet, method: Method, C: float, repeats: int = 3) -> Time
 
 @dataclass(frozen=True)
 class Difference:
-    """Of paired values: their mean, its interval of 95 % by the bootstrap, and p of a randomisation test."""
+    """Mean of paired differences, its 95 % bootstrap interval, and p of a randomisation test."""
 
     mean: float
     low: float
@@ -208,7 +208,7 @@ class Difference:
 
 
 def difference(first: Mapping[str, float], second: Mapping[str, float]) -> Difference:
-    """Of the values of the same classes."""
+    """Difference of two methods' values on the classes of ``second``."""
     d = np.array([first[name] - second[name] for name in second])
     means = bootstrap_means(d, DRAWS, np.random.default_rng(0))
     p = randomisation_test(d, DRAWS, np.random.default_rng(0))
@@ -237,7 +237,7 @@ def table(heading: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def verdicts(claims: Sequence[tuple[str, bool, str]], *, quick: bool) -> str:
-    """What a paper says, whether it is seen here, and by what; ``quick``: on too few rows to miss anything."""
+    """A claim of a paper with its verdict and evidence; ``quick``: too few rows for a verdict."""
     missing = "too few rows to tell" if quick else "NOT seen"
     return "\n".join(
         f"{'seen' if seen else missing:8}  {claim}\n          {by_what}" for claim, seen, by_what in claims
@@ -252,7 +252,7 @@ def number(value: float | None) -> str:
 
 
 def machine() -> str:
-    """What the times were taken on."""
+    """The machine of the times."""
     name = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -302,7 +302,7 @@ def describe(found: Sequence[Problem]) -> str:
 
 
 def formats(quick: bool) -> tuple[str, ...]:
-    """Of the figures."""
+    """Formats of the figures."""
     return ("svg",) if quick else ("png", "svg")
 
 

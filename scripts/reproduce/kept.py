@@ -1,6 +1,5 @@
-"""What the scripts that repeat the papers have in common besides their experiments: the data that they take where none
-is named, tables that are kept as they are printed, finished work that a later run takes up, and figures of curves, left
-out where matplotlib is not installed."""
+"""Common parts of the scripts that repeat the papers, except the experiments: default data, tables kept as they are
+printed, finished work that a later run takes up, and figures of curves, left out without matplotlib."""
 
 from __future__ import annotations
 
@@ -68,7 +67,7 @@ class _Both:
 
 @contextmanager
 def tables_kept(folder: Path) -> Iterator[None]:
-    """What is printed within also goes into tables.md of ``folder``, line by line: what was measured is not lost."""
+    """Copies what is printed within into tables.md of ``folder``, line by line."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "tables.md"
     with path.open("w", encoding="utf-8") as file, redirect_stdout(_Both(sys.stdout, file)):  # type: ignore[type-var]

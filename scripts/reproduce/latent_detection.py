@@ -207,7 +207,7 @@ def mean(results: Sequence[Result]) -> Result:
 
 
 def _verdict(classes: Sequence[int], results: Results, *, quick: bool) -> str:
-    """What the 2018 paper says of detection, whether it is seen, and by what."""
+    """Claims of the 2018 paper on detection, each with its verdict and evidence."""
 
     def gain(first: str, second: str) -> tuple[bool, str]:
         of_first, of_second = ({str(c): results[c, name].box_ap for c in classes} for name in (first, second))

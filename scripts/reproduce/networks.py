@@ -51,8 +51,8 @@ PAPER_ACCURACY = (None, 84.22, 85.28, None, 95.31, 96.14)
 
 @dataclass(frozen=True)
 class Networks:
-    """Of a problem: by (metric, method) the metric on the test rows; by method the seconds of its training, those of
-    them in the oracle, and its calls."""
+    """Figures of a problem: metrics on the test rows by (metric, method); by method the seconds of training, those of
+    the oracle, and its calls."""
 
     problem: Problem
     accuracy: Mapping[tuple[str, str], float]
@@ -62,7 +62,7 @@ class Networks:
 
 
 def networks(problem: Problem) -> tuple[Any, ...]:
-    """What Networks say of the problem."""
+    """The record of a problem."""
     data, seed = problem.training, problem.split
     of_data = NetProblem.of(data, make_loss("ap"), StructuredSettings(seed=seed))
     start = log_loss_net(of_data.inputs, of_data.relevant, HIDDEN, seed)
@@ -103,7 +103,7 @@ def times_of_networks(results: Sequence[Networks]) -> str:
 
 
 def claims_of_networks(results: Sequence[Networks]) -> list[tuple[str, bool, str]]:
-    """What the paper says of networks, whether it is seen here, and by what."""
+    """Claims of the paper on networks, each with its verdict and evidence."""
 
     def gain(metric: str, name: str) -> tuple[bool, str]:
         first, second = (

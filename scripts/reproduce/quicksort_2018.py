@@ -124,7 +124,7 @@ def accuracies(
 
 
 def run(problem: Problem, multiples: Sequence[float], repeats: int) -> tuple[Any, ...]:
-    """What a Result says of the problem."""
+    """The record of a problem."""
     chosen, accuracy = accuracies(problem, multiples)
     runs = {}
     for name, method in METHODS.items():
@@ -259,7 +259,7 @@ def seconds_of_call(budget: float, name: str, n_pos: int, n_neg: int) -> float:
 
 
 def verdict(results: Sequence[Result], of_networks: Sequence[Networks], made: Sequence[Curves], *, quick: bool) -> str:
-    """What of the paper is seen here, from the figures above."""
+    """Claims of the paper confirmed by the figures above."""
 
     def gain(metric: str, loss: str) -> tuple[bool, str]:
         means = (means_by_class(results, lambda r, of=of: r.accuracy[metric, of]) for of in (loss, "zero-one"))

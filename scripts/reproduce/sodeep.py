@@ -157,7 +157,7 @@ def curves(trained: Mapping[str, Trained]) -> str:
 
 
 def figure_4(options: argparse.Namespace, pieces: Pieces) -> tuple[str, dict[str, Trained]]:
-    """Of sorters trained as long, and on as many lists as the one of them that saw least."""
+    """Sorters trained for equal time, and on as many lists as the one that saw the fewest."""
     names = [f"cnn({depth})" for depth in DEPTHS]
     as_long = {name: pieces(f"{name} trained", partial(train, name, options.seconds / 2)) for name in names}
     lists = min(one.seen for one in as_long.values())

@@ -1,4 +1,4 @@
-"""What SoDeep's losses are trained on in scripts/reproduce/sodeep.py: nets, and a comparison of losses for each task.
+"""Nets and tasks of scripts/reproduce/sodeep.py, with a comparison of losses for each task.
 
 A task's function trains the same net by each loss from the same first weights, which a seed decides, and returns what
 the paper reports of it by the loss's name.

@@ -319,7 +319,7 @@ def mean_of(values: Sequence[float | None]) -> float | None:
 
 
 def one_of_bags(seed: int) -> list[tuple[str, float, float | None, Figures]]:
-    """Of each method AP, the share of pages with an 8 in which an 8 decides, and of seed 0 the first pages."""
+    """AP of each method, the share of pages with an 8 in which an 8 decides, and the first pages of seed 0."""
     X, digits = load_digits(return_X_y=True)
     X = X / 16.0
     rows, positive = pages(seed)

@@ -50,7 +50,7 @@ LIMIT, LIMIT_BY_CLOCK = 10.0, "120"
 
 @dataclass(frozen=True)
 class Verified:
-    """How a verification ended: the number of the model, of which kind, the exit code (3, undecided, beyond the limit
+    """End of a verification: number and kind of the model, the exit code (3, undecided, beyond the limit
     too), the seconds of the processor and the verdict."""
 
     number: int
@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def show(title: str, results: Iterator[Verified | None], wrong: tuple[int, ...]) -> None:
-    """How many of each kind ended how, and what ended as it should not."""
+    """Prints counts of exit codes by kind, and wrong results."""
     codes: dict[str, Counter[int]] = {}
     seconds = []
     for result in results:
@@ -126,7 +126,7 @@ def honest_model(folder: Path, seed: int, number: int) -> Verified | None:
 
 
 def trained(data: Path, model: Path, loss: str, features: str, rng: np.random.Generator) -> bool:
-    """Whether a training by options that are drawn left a model."""
+    """True if a training by drawn options left a model."""
     bound = "tight" if loss in RANKINGS and rng.random() < 0.5 else "hinge"
     command = ["--loss", loss, "--scale", str(rng.choice(["none", "none", "standard", "maxabs"]))]
     command += ["--bound", bound] if loss in RANKINGS else []

@@ -1,4 +1,4 @@
-"""What the defaults are worth: test AP of apsvm's defaults, on many binary sets, beside tuned rivals.
+"""Test AP of apsvm's defaults on many binary sets, beside tuned rivals.
 
     python scripts/study/defaults.py DATA [DATA …] [--splits 3] [--only METHOD,…] [--rows 8000] [--jobs 2] [--json FILE]
 
@@ -164,7 +164,7 @@ def short(spec: str) -> str:
 
 
 def one(spec: str, name: str, split: int, most_rows: int) -> list[float]:
-    """What ``Results`` has of a split."""
+    """Values of ``Results`` for a split."""
     X, relevant = load(spec, most_rows)
     with threadpool_limits(1), warnings.catch_warnings():
         for kind in (ConvergenceWarning, WeakRankerWarning, FutureWarning):

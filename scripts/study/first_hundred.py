@@ -1,4 +1,4 @@
-"""How many positives stand among the first hundred rows of a list: apsvm, logistic regression and boosted trees.
+"""Positives among the first hundred rows of a list: apsvm, logistic regression and boosted trees.
 
     python scripts/study/first_hundred.py [--customers FILE] [--splits 5] [--json docs/figures/first-hundred.json]
 

@@ -56,7 +56,7 @@ def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def command() -> list[str]:
-    """What a test that needs pipes or signals of its own starts."""
+    """Command line for tests that need pipes or signals of their own."""
     assert SCRIPT.exists(), "the package is not installed beside this interpreter"
     return [str(SCRIPT)]
 
@@ -149,13 +149,13 @@ def bars(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture(scope="session")
 def info() -> Callable[[Path], Mapping[str, Any]]:
-    """What a model's header tells; that ``apsvm info`` tells the same is test_info's business."""
+    """Reads the header of a model; test_info compares ``apsvm info`` with it."""
     return lambda model: load_model(model).header
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the session fixtures write; tests only read here."""
+    """Folder that session fixtures write and tests only read."""
     return tmp_path_factory.mktemp("cli")
 
 

@@ -142,7 +142,7 @@ def reported(run, monkeypatch):
 
 
 def is_refused(loss, kind):
-    """Whether nothing can be trained: the labels are not what the loss is about, or it is not about one label."""
+    """True if nothing can be trained: the labels do not fit the loss, or the loss is not of one label."""
     name = loss[0]
     in_order = name == "wmw" or "--preference" in loss
     graded = isinstance(optimised(name), GradedLoss)

@@ -1,4 +1,4 @@
-"""What the shell completes, asked as bash asks."""
+"""Completion of the shell, requested as bash does."""
 
 from __future__ import annotations
 

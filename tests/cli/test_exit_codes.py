@@ -1,4 +1,4 @@
-"""What each way to fail says, and its exit code; nothing is lost by it."""
+"""Message and exit code of each failure; no file is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows apsvm train --one-vs-rest: predict, eval, info and export of a model of several classes."""
+"""Models of apsvm train --one-vs-rest: predict, eval, info and export."""
 
 from __future__ import annotations
 

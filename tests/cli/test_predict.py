@@ -59,7 +59,7 @@ def test_unknown_features(cancer, trained, run, tmp_path):
 
 @over("command", ["predict rows m", "predict --explain rows m", "predict --top 1 rows m", "eval rows --model m"])
 def test_a_score_that_is_no_finite_number_is_refused(command, run, tmp_path):
-    """Of finite weights and values."""
+    """Scores overflow although weights and values are finite."""
     (tmp_path / "rows").write_text("1 1:1 2:1\n-1 1:10 2:-10\n")
     header = Header(family="structured-svm", loss="ap", C=1.0)
     LinearRanker(np.array([1e307, 1e308]), 0.0, header).save(tmp_path / "m")

@@ -1,4 +1,4 @@
-"""What ``train``, ``cv`` and ``eval`` print, one text each (``tests/expected``), and the records beside it."""
+"""Output of ``train``, ``cv`` and ``eval``, one text each (``tests/expected``), and their records."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def candidate(grid, loss, values, C=(), *, as_asked=True, kind=Candidate, **more
 
 
 def search_of(grids, features):
-    """What of a search ``Results`` looks at."""
+    """The part of a search that ``Results`` reads."""
     dataset = Dataset(np.ones((9, 2)), np.ones(9), None, None, False, "folder/rows.svm", "0123", 0)
     return SimpleNamespace(
         grids=grids,
@@ -199,7 +199,7 @@ def results(grids, options, candidates, **more):
 
 
 def test_the_tables_of_cv():
-    """Of several losses; of C in multiples, with a model beside; and of features, with an average."""
+    """Several losses; C in multiples, with a rival; features, with an average."""
     plain = FeatureOptions()
     losses = [grid("ap", C=(1.0, 10.0), bound=("hinge", "tight")), grid("warp", epochs=(5, 50))]
     last = {axis.name: axis.values[-1] for axis in losses[1].axes}

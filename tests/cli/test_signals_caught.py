@@ -1,4 +1,4 @@
-"""What a training does with signals, without a training: the first is collected, a later one stops."""
+"""Signals of a training, without a training: the first is collected, a later one stops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apsvm.cli.training import SIGNALS, signals_caught
 
 @pytest.fixture(autouse=True)
 def interruptible():
-    """What runs in the background of a shell ignores SIGINT, and so would these tests."""
+    """Programs in the background of a shell ignore SIGINT, and so would these tests."""
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, previous)

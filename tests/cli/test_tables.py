@@ -138,7 +138,7 @@ def test_the_best_rows_and_why(model, scores, run, tmp_path):
 
 
 def test_reasons_are_the_columns_of_a_table(run, tmp_path, rng):
-    """What several columns give together has an equal share for each; a date, a word and a missing cell are named."""
+    """Columns share joint contributions equally; a date, a word and a missing cell are named."""
     lines = []
     for day in range(1, 29):
         for word in ("a", "b", ""):

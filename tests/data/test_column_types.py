@@ -1,4 +1,4 @@
-"""What a column is: the user's word, the writer's type, then the looks of its cells; the same from every format."""
+"""Kinds of columns: by the user's word, the writer's type, then the cells; the same from every format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What labels mean, against a twin in plain Python; and what training made of its rows is made of them again."""
+"""Meaning of labels, against a twin in plain Python; recalled labels equal those of training."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def plain(target):
 
 
 def outcome_of(call, *arguments, **more):
-    """What the target says, or that there is none."""
+    """The target in plain types, or REFUSED."""
     try:
         return plain(call(*arguments, **more))
     except DataError:

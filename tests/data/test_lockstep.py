@@ -70,7 +70,7 @@ def test_each_has_the_bits_that_it_has_alone(kind, dtype, threads):
 
 
 def test_large_matrices_are_cut_into_the_same_blocks():
-    """Of more than one piece and one block each."""
+    """The matrix has more than one piece."""
     rows = Rows(np.random.default_rng(0).normal(size=(40_000, 20)))
     alone = [passes(rows, number) for number in (1, 3)]
     together = in_lockstep(

@@ -1,4 +1,4 @@
-"""What a reading records of itself, and how another reading of the same file takes it up."""
+"""Records of a reading, and their use for another reading of the same file."""
 
 import pytest
 

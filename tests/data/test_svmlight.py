@@ -144,7 +144,7 @@ def test_threads(case: Good | Bad) -> None:
 
 
 def joined(parts: list[Any]) -> list[Any]:
-    """What ``take()`` gave, as ``finish()`` gives it for the whole."""
+    """Joins the parts of ``take()`` as ``finish()`` does."""
     indptr, indices, values, relevance, qids, costs, n_columns, unknown, labels, label_ends, bags, lines = zip(
         *parts, strict=True
     )

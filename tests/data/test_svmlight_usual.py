@@ -17,7 +17,7 @@ FREE = Good("free", b"", [])
 
 
 def both(text: bytes, case: Good | Bad = FREE, **options: Any) -> Any:
-    """What is made of the text at once, which is that of the text byte by byte."""
+    """Result of the whole text, equal to that of the text byte by byte."""
     text = BEFORE + text + b"\n" + BEHIND
     at_once = outcome(text, len(text), case, **options)
     assert_same_outcome(at_once, outcome(text, 1, case, **options))

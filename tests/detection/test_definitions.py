@@ -117,7 +117,7 @@ def figures(scenes, name, **rules):
 
 
 def test_classes_and_images_without_one_side():
-    """Of ant nothing is found; bee is only detected; cow has difficult objects only; one image has neither."""
+    """No ant is found; bees are only detected; cows are all difficult; one image has neither."""
     scenes = Scenes(
         {"a": (50, 50), "b": (50, 50), "c": (50, 50)},
         [("a", "ant", (1, 1, 9, 9), 0), ("b", "cow", (1, 1, 9, 9), 1)],

@@ -1,4 +1,4 @@
-"""What the readers refuse, each with the place and in one line; and what they read, written back."""
+"""Input that the readers refuse, with its place in one line; and files read and written back."""
 
 from __future__ import annotations
 

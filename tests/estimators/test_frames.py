@@ -91,7 +91,7 @@ def test_polars_and_pickles(payments, fraud):
 
 
 def test_a_frame_of_numbers_is_a_table(payments, fraud, caplog):
-    """What is missing at prediction alone is the median of the fit; an array of the same columns is taken too."""
+    """Cells missing at prediction become the median of the fit; an array of the same columns is accepted too."""
     numbers = payments[["amount", "ok"]]
     fitted = APSVMClassifier().fit(numbers, fraud)
     median = fitted.decision_function(numbers.assign(amount=numbers["amount"].median()))

@@ -200,7 +200,7 @@ def test_a_model_imports_nothing(tmp_path, data, monkeypatch):
 
 @pytest.mark.slow
 def test_the_command_judges_a_ranker_as_it_scored(tmp_path, data, capsysbinary):
-    """What labels meant is in the header, of grades above 0 against others too."""
+    """The header has the meaning of labels, also of grades above 0 against others."""
     file, path = str(tmp_path / "rows.svm"), str(tmp_path / "model")
     dump_svmlight_file(data.X, data.y, file, zero_based=False, query_id=data.qid)
     X = apsvm.read_svmlight(file, dense=True).X

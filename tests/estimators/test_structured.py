@@ -261,7 +261,7 @@ def test_the_default_C(data):
 
 @over("make", [partial(APSVMClassifier, C=1), partial(APSVMRanker, C=1), APSVMClassifierCV, APSVMRankerCV])
 def test_more_columns_than_memory_can_train_are_refused(make, data, monkeypatch):
-    """Of a few values declared two billion columns wide."""
+    """A few values, declared two billion columns wide."""
     X = sp.csr_array(data.X)
     wide = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], 2**31 - 2))
     monkeypatch.setattr("apsvm._support.machine.memory", lambda: 1 << 34)

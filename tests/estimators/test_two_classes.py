@@ -70,7 +70,7 @@ def test_the_file_keeps_it(model, data, tmp_path):
     ],
 )
 def test_warnings_name_the_line_that_called(data, train):
-    """Of this file, whatever of scikit-learn lies between."""
+    """The warning names this file, not scikit-learn's."""
     with pytest.warns() as caught:
         train(APSVMClassifier(bound="hinge", max_iter=1), data.X, named(data.relevant))
     assert {warning.category for warning in caught} == {UserWarning, ConvergenceWarning, WeakRankerWarning}

@@ -42,7 +42,7 @@ def test_loss_is_the_best_value_minus_that_of_the_order(name, rng):
 
 
 def gains_never_fall(loss, n_pos, n_neg):
-    """Whether the first term of g_j(k) is non-decreasing in k on 1..min(P, j); the second always is."""
+    """True if the first term of g_j(k) is non-decreasing in k on 1..min(P, j); the second always is."""
     tables = loss.tables(n_pos, n_neg)
     return all(
         (np.diff(tables.weights[:k] * tables.drops[j - 1 : j - 1 + k]) >= -1e-16).all()

@@ -1,4 +1,4 @@
-"""What the tests of metrics share."""
+"""Fixtures of the tests of metrics."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""What is trained is what is reported: Δ = best − metric for every loss that has a metric, the best being 1 where the
+"""Losses agree with metrics: Δ = best − metric for every loss with a metric, the best being 1 where the
 metric of the perfect ranking is."""
 
 import numpy as np

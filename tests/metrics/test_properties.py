@@ -1,4 +1,4 @@
-"""What holds for every metric, whatever the scores."""
+"""Properties of every metric, for any scores."""
 
 import numpy as np
 from hypothesis import given, settings

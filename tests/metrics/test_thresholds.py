@@ -27,7 +27,7 @@ def figures(scores, relevant, threshold):
 
 
 def serves(rule, found):
-    """How well, the higher the better; None: it does not."""
+    """Value of a threshold under the rule, higher is better; None if it breaks the rule."""
     amount, slack = rule.amount, 1e-12
     return {
         "f1": found["f1"],

@@ -1,4 +1,4 @@
-"""What crosses into the kernels is checked: arrays that do not fit are a ValueError, and never end the process."""
+"""Arguments of kernels are checked: arrays that do not fit are a ValueError, and never end the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many of some values are below each score, against a search in their order."""
+"""Counts of values below each score, against a search in their order."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ MAY_FAIL = {"svmlight", "measure"}
 
 
 def entries() -> list[str]:
-    """What Python can call: functions, classes and their methods."""
+    """Everything callable: functions, classes and their methods."""
     names = []
     for name, value in vars(_kernels).items():
         if inspect.isclass(value) and not issubclass(value, Exception):

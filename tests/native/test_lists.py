@@ -1,4 +1,4 @@
-"""What crosses into the kernels of ``apsvm.torch`` is checked, and the kernels answer as the oracles do."""
+"""Arguments of the kernels of ``apsvm.torch`` are checked, and the kernels agree with the oracles."""
 
 from __future__ import annotations
 

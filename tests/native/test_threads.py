@@ -26,7 +26,7 @@ def rng() -> np.random.Generator:
 
 
 def same(call: Callable[[int], Any]) -> None:
-    """What a kernel gives with one thread and with several."""
+    """Results of a kernel with one thread and with several."""
     for one, several in zip(call(1), call(THREADS), strict=True):
         np.testing.assert_array_equal(one, several)
 

@@ -32,7 +32,7 @@ def passes(n, d, count, rng):
 
 
 def check_walk(n, d, dtype, kind, threads):
-    """Of seven passes of each kind."""
+    """Compares seven passes of each kind with kernels of one pass."""
     rng = np.random.default_rng(n + threads)
     X = rng.normal(size=(n, d)).astype(dtype)
     X[rng.random(X.shape) < 0.6] = 0.0

@@ -1,4 +1,4 @@
-"""What crosses into WARP's kernels is checked, as in ``test_checks``."""
+"""Arguments of WARP's kernels are checked, as in ``test_checks``."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def call(oracle, scores_pos, scores_neg):
 
 
 def assert_same(found, judge, scores_pos, scores_neg):
-    """Of the value only: where rounding decides a tie, rankings of equal value differ."""
+    """Compares values only: if rounding decides a tie, rankings of equal value differ."""
     violation, (c_pos, c_neg) = found
     size = max(1.0, np.abs(scores_pos).max(), np.abs(scores_neg).max())
     assert violation.value == pytest.approx(judge[0].value, rel=1e-10, abs=1e-11 * size)

@@ -45,7 +45,7 @@ def find(loss, oracle, scores, relevant):
 
 
 def admitted_labels(loss, relevant):
-    """How many positive labels a labelling has: as many as there are positives, k, or any number."""
+    """Number of rows labelled positive: P, k, or None for any number."""
     if loss.name == "prbep":
         return int(relevant.sum())
     return min(loss.k, relevant.size) if hasattr(loss, "k") else None

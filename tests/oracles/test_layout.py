@@ -1,4 +1,4 @@
-"""How queries, classes and grades stand in one array, from relevance alone; and the oracles' own declarations."""
+"""Layout of queries, classes and grades in one array; declarations of the oracles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a model: of its labels, its end, its evidence and its settings, whoever trained it."""
+"""A model in words: labels, end, evidence and settings, by any trainer."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Case:
         return h
 
     def risk(self, layers=None) -> float:
-        """Of the network, by the risk of rows that are their own scores."""
+        """Risk of the network, by the risk of rows that are their own scores."""
         return self.plain(self.outputs(len(self.layers), layers)[:, 0]).value
 
     def of_layer(self, at: int) -> tuple[LayerRisk, np.ndarray]:

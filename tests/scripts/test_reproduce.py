@@ -22,7 +22,7 @@ def digits(tmp_path_factory):
 
 
 def reproduce(script, data, output):
-    """What it prints; run again it finds all of its work done, and prints the same but for the machine's load."""
+    """Runs a script twice and returns its output: the second run finds all work done and prints the same."""
     first, again = (script_in_process(SCRIPTS / script, data, "--quick", "--output", output) for _ in range(2))
     assert first.returncode == again.returncode == 0, first.stderr + again.stderr
     assert again.stdout.splitlines()[1:] == first.stdout.splitlines()[1:]

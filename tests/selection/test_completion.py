@@ -118,7 +118,7 @@ def test_a_loss_too_large_for_float64_starts_from_nothing():
 
 
 def altered(monkeypatch, change):
-    """What every structured SVM with everything named comes to is ``change(trainer, outcome)``."""
+    """Every structured SVM with all settings named ends in ``change(trainer, outcome)``."""
     original = StructuredSVMTrainer.train
 
     def train(self, data, watch, **more):
@@ -427,7 +427,7 @@ def test_a_start_of_two_components_is_gone_on_from_with_both(rng):
 
 
 def test_ap_of_held_out_rows_is_free_of_the_choice(rng):
-    """Of noise no setting ranks new rows, and the best of several on the held-out rows hardly seems to."""
+    """On noise no setting ranks new rows, and the best on held-out rows hardly seems to."""
     relevant = np.arange(80) < 16
     by_chance = np.mean([average_precision_score(relevant, rng.random(80)) for _ in range(2000)])
     values = []

@@ -1,4 +1,4 @@
-"""What is tried, and what comes after the last value."""
+"""Values tried, and values after the last."""
 
 from __future__ import annotations
 

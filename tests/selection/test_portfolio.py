@@ -1,4 +1,4 @@
-"""What the portfolio is made of, what its screening looks at, and who goes on to the final."""
+"""Entries of the portfolio, its screening, and the finalists."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def test_of_queries_the_metric_s_own_loss_goes_on(grades):
 
 
 def test_who_goes_on_to_more_rows(two_classes, monkeypatch):
-    """Of each of the best kinds what is level with its best, in the order of all."""
+    """Entries level with the best of each of the best kinds, in the order of all."""
     whole = PortfolioSearch(two_classes, AP)
     ranked = raced(
         whole,

@@ -115,7 +115,7 @@ def test_each_row_is_held_out_or_trained_on(n, n_folds, how, rng):
 
 @pytest.mark.parametrize(("n", "tried"), [(300, 9), (40_000, 8)])
 def test_each_candidate_is_trained_and_judged_once_on_each_fold(n, tried, rng, monkeypatch):
-    """Of a single split the hinge is not tried at the highest C."""
+    """On a single split the hinge is not tried at the highest C."""
     data = numbered(rng.random(n) < 0.1)
     recorded = Recorded(monkeypatch)
     choice = choose(plan(seed=3), data, Watch())
@@ -238,7 +238,7 @@ def some_rows(rng):
     ],
 )
 def test_the_lowest_loss_is_taken(losses, bound, C, some_rows, monkeypatch):
-    """Of equals the hinge, and the smaller C; the candidates are told with that one first."""
+    """Among equals the hinge and the smaller C win; the winner is listed first."""
     Recorded(monkeypatch, lambda bound, C: losses.get((bound, C), 0.5))
     choice = choose(plan(), some_rows, Watch())
     assert (choice.bound, choice.C) == (bound, (Multiple(C),))

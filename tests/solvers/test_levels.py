@@ -102,7 +102,7 @@ def test_steps_stay_finite_where_no_level_is_ever_reached(rng):
 
 
 def choices(rate_of, n):
-    """What is chosen in n iterations, in each of which log(gap) falls by the rate of the choice."""
+    """Choices of n iterations in which log(gap) falls by the rate of the choice."""
     heights, gap, result = Heights(), 1.0, []
     for _ in range(n):
         result.append(heights.next(gap))

@@ -118,7 +118,7 @@ def test_warm_starts_along_a_growing_problem(rng):
 
 @pytest.mark.parametrize("huge", [1e4, 1e8])
 def test_one_huge_plane_does_not_spoil_the_others(huge, rng):
-    """What counts as rounding is measured by the planes that have an α, not by all there are."""
+    """Rounding is measured by the planes with an α, not by all."""
     for _ in range(10):
         planes = rng.normal(size=(15, 20))
         planes[3] *= huge

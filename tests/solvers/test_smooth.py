@@ -167,7 +167,7 @@ def test_start(rng, name):
 
 
 class Troubled(Dense):
-    """What one of its methods says is not finite from a given call on."""
+    """A problem with a method that raises FloatingPointError after some calls."""
 
     def __init__(self, problem, where, after):
         super().__init__(problem.X, problem.b, problem.phi, problem.slope)

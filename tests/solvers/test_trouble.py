@@ -1,4 +1,4 @@
-"""What is not finite: a run that comes to it late ends with its best point, and one that begins with it is an error."""
+"""Values that are not finite: late in a run, it ends with its best point; at the start they are an error."""
 
 from __future__ import annotations
 

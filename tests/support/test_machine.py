@@ -1,4 +1,4 @@
-"""What the machine has, where another system than this one is asked."""
+"""Cores and memory on other systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every loss does with what a training meets: empty lists, NaN, types, graphs, compilers."""
+"""Every loss on empty lists, NaN, types, graphs and compilers."""
 
 from __future__ import annotations
 

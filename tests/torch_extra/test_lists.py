@@ -11,7 +11,7 @@ from apsvm.torch.lists import PADDING, lists_of
 
 
 def rows_of(lists):
-    """Of each list, in the order of ``reduction="none"``, the scores that count."""
+    """The counting scores of each list, in the order of ``reduction="none"``."""
     blocks = [
         row if block.valid is None else row[valid]
         for block in lists.blocks

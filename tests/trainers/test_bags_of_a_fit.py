@@ -1,4 +1,4 @@
-"""What a trainer of bags sees: rows bag by bag, and target, queries and costs of the bags."""
+"""Training sets of bags: rows bag by bag, and target, queries and costs of the bags."""
 
 import io
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What families declare that they take, over the registry; and settings, which are checked where they are made."""
+"""Capabilities of all families, and checks of settings."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def search(data, jobs, followers=Followers(), **settings):  # noqa: B008
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_folds(kind, walks, monkeypatch):
-    """What is measured is what each path measures alone."""
+    """Measured times are those of each path alone."""
     data = classes(kind)
     together = search(data, 1).candidates()
     assert max(walks) > 1

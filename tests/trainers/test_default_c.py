@@ -1,4 +1,4 @@
-"""What the default C depends on, and what it must not depend on."""
+"""Quantities that the default C depends on, and quantities that it must not depend on."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_the_twin(estimator, rule, rng):
 
 @over("rule", list(LEARNING_RATES))
 def test_what_a_thread_reads_of_shared_factors_is_what_they_are(rule, rng):
-    """Of two threads the second takes the one user of a call: it descends as the only thread does."""
+    """With two threads, the second takes the only user of a call, and descends as a single thread does."""
     items, K = 11, 3
     lists = liked_items(rng.random((25, items)) < 0.4)
     indptr, indices = lists.indptr.astype(np.int32), lists.indices.astype(np.int32)

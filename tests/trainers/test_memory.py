@@ -1,4 +1,4 @@
-"""What a training holds besides its rows, in bytes a row: score vectors are most of it, and one too many shows."""
+"""Memory of a training in bytes per row, without the rows: mostly score vectors; one too many shows."""
 
 from __future__ import annotations
 

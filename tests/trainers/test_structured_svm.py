@@ -114,7 +114,7 @@ def test_zero_one_is_the_binary_svm():
 
 
 def test_auc_is_svm_rank(rng):
-    """What docs/compare.md says of SVM-rank's two losses, by liblinear on a difference of rows for each pair."""
+    """SVM-rank's two losses as in docs/compare.md, by liblinear on a difference of rows for each pair."""
     from sklearn.svm import LinearSVC
 
     qid = np.repeat(np.arange(8), 7)

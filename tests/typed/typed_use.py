@@ -1,4 +1,4 @@
-"""How a user's own script sees the types: mypy checks it with the package, and it is never run."""
+"""A user's script, which mypy checks against the package; it is never run."""
 
 from typing import assert_type
 

@@ -206,7 +206,7 @@ def test_an_epsilon_that_is_no_number(epsilon, ranker, data, tmp_path, capsys):
 
 @over("size", [0.0, 1.0])
 def test_a_bound_that_says_nothing(size, ranker, data, tmp_path, capsys):
-    """Of no weights, and of random ones, the trivial bound is true."""
+    """The trivial bound holds at w = 0 and at random weights."""
     coef = size * np.random.default_rng(5).normal(size=ranker.coef.size)
     replace(ranker, coef=coef).save(tmp_path / "random")
     objective = verdict(str(tmp_path / "random"), f"{data}/two.svm", capsys, "--max-iterations", "0")[1][0]["objective"]
@@ -381,7 +381,7 @@ def test_an_objective_that_is_not_finite(ranker, data, tmp_path, capsys):
 
 
 def test_what_limits_leave_undecided(ranker, data, tmp_path, capsys):
-    """Of the one plane at the model's weights nothing follows, for a gap or against it."""
+    """The plane at the model's weights alone proves no gap and refutes none."""
     ranker.save(tmp_path / "model")
     code, [result] = verdict(str(tmp_path / "model"), f"{data}/two.svm", capsys, "--max-iterations", "0")
     assert (code, result["outcome"], result["iterations"]) == (3, "undecided", 0)
@@ -442,7 +442,7 @@ def members_of(data, tmp_path, *options):
 
 
 def test_averages(data, tmp_path, capsys):
-    """Of each member a verdict; what of the whole is not of the members is found."""
+    """Each member has a verdict, and a constant that is not the members' is found."""
     source = f"{data}/two.svm"
     maps = "--features piecewise:3", "--features rules:9:depth=2"
     members = members_of(data, tmp_path, *(f"{one} --bound hinge" for one in maps))

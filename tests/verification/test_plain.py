@@ -176,7 +176,7 @@ def test_unknown_losses(name):
 
 
 def test_where_bags_stand():
-    """Of equal rows the first."""
+    """Among equal rows the first is taken."""
     units = Units(5, np.array([4, 0, 1, 3, 2]), np.array([0, 2, 3]))
     assert units.best(np.array([1.0, 2.0, 5.0, 5.0, 1.0])).tolist() == [4, 1, 3]
     assert units.best(np.array([1.0, np.nan, -np.inf, np.nan, np.nan])).tolist() == [0, 1, 3]

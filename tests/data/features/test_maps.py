@@ -70,7 +70,7 @@ def test_names_are_of_all_forms():
 @given(X=TABLES)
 @quick
 def test_sparse_rows_are_mapped_as_dense_ones(name, X):
-    """What is learned too does not depend on how X is stored."""
+    """Learned maps do not depend on the storage of X."""
     learned, of_sparse = learnt(name, X), learnt(name, sp.csr_array(X), X)
     assert learned.n_out == of_sparse.n_out
     for key, array in learned.arrays().items():

@@ -144,7 +144,7 @@ def test_a_picture_draws_the_numbers_of_its_data(name, monkeypatch):
 
 
 def shown_data(picture):
-    """Of a picture's data what has a place on its axes."""
+    """The data of a picture that are drawn on its axes."""
     match picture:
         case Convergence():
             return [line.points[:, [0, 2]] for lines in picture.panels.values() for line in lines]
@@ -231,7 +231,7 @@ def test_convergence_of_one_run():
 
 
 def test_stages_and_values_of_C_follow_each_other():
-    """Of the tight bound's rounds not the majorants, whose constants are their own."""
+    """Majorants of the tight bound's rounds are left out: their constants differ."""
     where = {"stage": "tight", "start": "from the hinge", "C": 20.0}
     steps = [{"event": "step", **where, "step": n, "objective": 12 - n, "seconds": n / 100} for n in (1, 2)]
     inner = [{**bounds(n, 7.0, 6.0), "stage": "tight"} for n in (1, 2)]
