@@ -185,11 +185,8 @@ class EvaluatedSystem:
     counts : other counts, by name
     each : unit of the means, if there are any: "query" or "class"
     unit : unit that has a score: "rows" or "bags"
-    undefined : metrics without a value on these rows that the user did not name
     thresholds : rows above one are predicted positive; one per class if there are several; set if a metric needs them
     words : names of queries or classes, by number; empty: the numbers
-    classified : accuracy of ``predict --classify`` with several classes, if requested and each row has one label: the
-        share of rows whose own label has the highest score above its threshold
     intervals : metric → bootstrap interval
     against_first : metric → difference from the first entry
     """
@@ -200,10 +197,8 @@ class EvaluatedSystem:
     counts: Mapping[str, int] = field(default_factory=dict)
     each: str = "query"
     unit: str = "rows"
-    undefined: Sequence[str] = ()
     thresholds: Sequence[Threshold | None] = ()
     words: Sequence[str] = ()
-    classified: float | None = None
     intervals: Mapping[str, tuple[float, float]] | None = None
     against_first: Mapping[str, Difference] | None = None
 
@@ -228,9 +223,8 @@ def of_data(
             line = line_of(threshold)
             rows = Judgements.of(dataset.groups, target.judgements, target.lowest_relevant, threshold=line)
             result = summarise(metrics, rows.table(scores, ties), leave_out_undefined=leave_out_undefined)
-        undefined = [name for name in metrics if name not in result.values]
-        about: JsonDict = {"undefined": undefined, "words": words, "thresholds": _needed([threshold], metrics)}
-        entries.append(EvaluatedSystem(path, System(scores, rows, result), ties, unit=dataset.unit, **about))
+        about: JsonDict = {"words": words, "thresholds": _needed([threshold], metrics), "unit": dataset.unit}
+        entries.append(EvaluatedSystem(path, System(scores, rows, result), ties, **about))
     return entries
 
 
@@ -258,11 +252,7 @@ def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str
     counts = {"classes_unranked": int(np.setdiff1d(dataset.classes(), classes).size)}
     words = () if dataset.table is None else dataset.table.columns.label_words
     system = System(scores, Judgements(labels, codes=dataset.groups), result)
-    entry = EvaluatedSystem(path, system, ties, counts, "class", words=words, thresholds=_needed(thresholds, metrics))
-    if "Accuracy" in metrics and dataset.label_sets is None:
-        answers = np.argmax(scores - [line_of(threshold) for threshold in thresholds], axis=1)
-        entry.classified = float(labels[np.arange(answers.size), answers].mean())
-    return entry
+    return EvaluatedSystem(path, system, ties, counts, "class", words=words, thresholds=_needed(thresholds, metrics))
 
 
 def of_runs(
@@ -325,16 +315,12 @@ def add_differences(
     from apsvm.metrics.significance import differences
 
     first = entries[0]
-    how: JsonDict = {"n_swaps": swaps_of(first), "seed": 0, "confidence": confidence, "n_draws": DRAWS}
+    swaps = SWAPS_OF_QUERIES if first.each == "query" and not first.system.is_one_ranking else SWAPS_OF_ROWS
+    how: JsonDict = {"n_swaps": swaps, "seed": 0, "confidence": confidence, "n_draws": DRAWS}
     for entry in entries[1:]:
         with bad_data(f"{first.name} and {entry.name}"):
             entry.against_first = differences(_defined(metrics, entry), first.system, entry.system, **how)
 
 
-def swaps_of(first: EvaluatedSystem) -> int:
-    """Random swaps that the test tries."""
-    return SWAPS_OF_QUERIES if first.each == "query" and not first.system.is_one_ranking else SWAPS_OF_ROWS
-
-
 def _defined(metrics: Mapping[str, Metric], entry: EvaluatedSystem) -> dict[str, Metric]:
-    return {name: metric for name, metric in metrics.items() if name not in entry.undefined}
+    return {name: metric for name, metric in metrics.items() if name in entry.system.evaluation.values}

@@ -129,7 +129,7 @@ def _check(wanted: SimpleNamespace, model: Model, path: str) -> None:
 
 def _lines(ranker: Model, data: str, model: str, read: ReadOptions, wanted: SimpleNamespace) -> list[str]:
     """Output lines: one per row or bag, or one per user for a model of items."""
-    from apsvm.cli.output.lists import RankedRows, best_of_each, list_page, run_lines, shown_columns
+    from apsvm.cli.output.lists import RankedRows, shown_columns
     from apsvm.models.bags import ranked
     from apsvm.models.items import ItemRanker
 
@@ -140,12 +140,8 @@ def _lines(ranker: Model, data: str, model: str, read: ReadOptions, wanted: Simp
     rows, scores = ranked(ranker, rows, by_rows=read.ignores_bags)
     scored = RankedRows(model=ranker, name=model, rows=rows, path=data, scores=scores, options=wanted, columns=columns)
     if wanted.html is not None:
-        return [list_page(scored).removesuffix("\n")]
-    if wanted.trec_run is not None:
-        return list(run_lines(scored))
-    if wanted.top is not None:
-        return list(best_of_each(scored))
-    return list(scored.lines())
+        return [scored.page().removesuffix("\n")]
+    return list(scored.run() if wanted.trec_run is not None else scored.best() if wanted.top else scored.lines())
 
 
 def _items(ranker: ItemRanker, path: str, read: ReadOptions, wanted: SimpleNamespace) -> list[str]:

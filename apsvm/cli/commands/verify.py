@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
 from apsvm._support.shown import printable
-from apsvm._support.types import JsonDict
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import files, options
 from apsvm.cli.reading import how_to_read, read_any_model, refuse_model, rows_for
@@ -53,8 +53,9 @@ def verify(
     Exit codes: 0 it holds; 5 it holds, but says nothing: its gap exceeds --gap, or the epsilon of the training;
     4 it does not hold; 3 neither was shown within the limits; 65 there is nothing to verify.
     """
+    from apsvm.report.words import meaning
     from apsvm.verification.bound import Limits
-    from apsvm.verification.certificates import verify
+    from apsvm.verification.certificates import Outcome, verify
 
     if model == data == "-":
         raise click.UsageError("only one of the files can be standard input")
@@ -73,9 +74,12 @@ def verify(
                 _put_verdict(ranker, dataset, verdict, first=not verdicts)
             verdicts.append(verdict)
     if as_json:
-        put(json.dumps(_as_json(ranker, dataset, verdicts), indent=1, sort_keys=True))
-    outcomes = {str(verdict.outcome) for verdict in verdicts}
-    codes = {"does not hold": DOES_NOT_HOLD, "undecided": STOPPED_EARLY, "holds, but says nothing": SAYS_NOTHING}
+        header, sha256 = ranker.header, dataset.fingerprint
+        figures = [{**asdict(one), "gap": one.gap, "share": one.share} for one in verdicts]
+        about = {"same_data": header.data.sha256 == sha256, "sha256": sha256, "labels": meaning(header.labels)}
+        put(json.dumps({**about, "certificates": figures}, indent=1, sort_keys=True))
+    outcomes = {verdict.outcome for verdict in verdicts}
+    codes = {Outcome.FAILS: DOES_NOT_HOLD, Outcome.UNDECIDED: STOPPED_EARLY, Outcome.SAYS_NOTHING: SAYS_NOTHING}
     return next((code for outcome, code in codes.items() if outcome in outcomes), 0)
 
 
@@ -98,34 +102,6 @@ def definition_of_package(name: str) -> RankingDefinition | None:
     )
 
 
-def _as_json(ranker: Model, dataset: Dataset, verdicts: list[Verdict]) -> JsonDict:
-    from apsvm.report.words import meaning
-
-    return {
-        "same_data": ranker.header.data.sha256 == dataset.fingerprint,
-        "sha256": dataset.fingerprint,
-        "labels": meaning(ranker.header.labels),
-        "certificates": [_verdict_as_json(verdict) for verdict in verdicts],
-    }
-
-
-def _verdict_as_json(verdict: Verdict) -> JsonDict:
-    claimed = verdict.claimed
-    same = ("loss", "C", "stationary", "objective", "gap", "rounding", "at_nothing", "share", "iterations", "planes")
-    return {
-        **{name: getattr(verdict, name) for name in same},
-        **({} if verdict.label is None else {"class": verdict.label}),
-        **({} if verdict.member is None else {"member": verdict.member, "features": verdict.features}),
-        "loss_defined_by": "apsvm.verification" if verdict.plainly_defined else "apsvm.losses",
-        "bound": claimed.bound,
-        "outcome": str(verdict.outcome),
-        "reasons": list(verdict.reasons),
-        "claimed": {"primal": claimed.primal, "dual": claimed.dual, "gap": claimed.gap},
-        "asked": claimed.tolerance,
-        "lower_bound": verdict.proved,
-    }
-
-
 def _put_verdict(ranker: Model, dataset: Dataset, verdict: Verdict, *, first: bool) -> None:
     from apsvm.models.averages import headers_of
     from apsvm.report.words import meaning
@@ -139,9 +115,11 @@ def _put_verdict(ranker: Model, dataset: Dataset, verdict: Verdict, *, first: bo
         _put("data", f"{dataset.source}: {whose}")
         _put("labels", meaning(header.labels))
     if verdict.label is not None:
-        _put("\nclass", header.shown_label(verdict.label))
+        put("")
+        _put("class", header.shown_label(verdict.label))
     if verdict.member is not None:
-        _put("\nmember", f"{verdict.member} of {len(header.members)}, on {verdict.features}")
+        put("")
+        _put("member", f"{verdict.member} of {len(header.members)}, on {verdict.features}")
         _put("labels", meaning(headers_of(header)[verdict.member - 1].labels))
     whose = "" if verdict.plainly_defined else ", by the package's own definition: its two arrays are believed"
     _put("loss", f"{verdict.loss}, C = {verdict.C:.6g}, bound {claimed.bound}{whose}")
@@ -170,5 +148,4 @@ def _conclusion(verdict: Verdict, *, other_rows: bool) -> str:
 
 
 def _put(name: str, text: str) -> None:
-    *blank, name = name.split("\n")
-    put("\n".join([*blank, f"{name:<{LEFT}}{printable(text)}"]))
+    put(f"{name:<{LEFT}}{printable(text)}")

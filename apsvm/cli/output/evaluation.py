@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from apsvm._support.shown import as_json, printable
 from apsvm._support.types import JsonDict
-from apsvm.cli.scored import swaps_of
 from apsvm.cli.shared import put
 from apsvm.models.decision import line_of
 
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 
 #: Plurals of the units that means are over.
 _PLURAL = {"query": "queries", "class": "classes"}
-#: The width of the names at the left of the summary.
-_LEFT = 12
+#: The least width of the names at the left of the summary.
+_LEFT = 11
 #: With fewer queries or rows of a kind, an interval is called too narrow. For nine numbers from a beta
 #: distribution, a 95 % interval holds the mean 89 times of 100; for five, 83 times.
 _FEW = 10
@@ -46,7 +45,6 @@ def _entry_as_json(entry: EvaluatedSystem, *, per_query: bool) -> JsonDict:
         "tied_blocks": result.tied_blocks,
         "tied_rows": result.tied_rows,
         "ties": entry.ties,
-        "classified": entry.classified,
     }
     if entry.thresholds:
         values = [line_of(threshold) for threshold in entry.thresholds]
@@ -82,63 +80,49 @@ def put_each(entries: Sequence[EvaluatedSystem]) -> None:
 
 def put_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
     """Prints a table; the first ``left`` columns are flush left, the others flush right."""
-    for line in _aligned(rows, left):
-        put(line)
-
-
-def _aligned(rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
     rows = [list(map(printable, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        cells = [
-            cell.ljust(width) if at < left else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  ".join(cells).rstrip()
+        cells = [cell.ljust(width) if at < left else cell.rjust(width)
+                 for at, (cell, width) in enumerate(zip(row, widths, strict=True))]  # fmt: skip
+        put("  ".join(cells).rstrip())
 
 
 def put_summary(entries: Sequence[EvaluatedSystem], confidence: float | None, cutoffs: Sequence[int] = ()) -> None:
-    """Prints the metrics, a column per system, the positives found in the first rows, tested differences, and
-    counts."""
-    left = max(_LEFT, *map(len, entries[0].system.evaluation.values))
-    for name, text in _summary(entries, confidence, cutoffs):
-        put(f"{name:<{left}} {text}".rstrip())
-
-
-def _summary(
-    entries: Sequence[EvaluatedSystem], confidence: float | None, cutoffs: Sequence[int]
-) -> Iterator[tuple[str, str]]:
-    figures = {} if len(entries) == 1 else {"metric": [entry.name for entry in entries]}
-    figures |= {name: [_figure(entry, name) for entry in entries] for name in entries[0].system.evaluation.values}
-    for k in cutoffs:
-        found = [found_in_first(entry, k) or "" for entry in entries]
-        figures |= {f"found in {k}": found} if all(found) else {}
-    yield from zip(figures, _aligned(list(figures.values()), len(entries)), strict=True)
-    whose = ["" if len(entries) == 1 else f"{entry.name}: " for entry in entries]
-    for of, entry in zip(whose, entries, strict=True):
-        if entry.classified is not None:
-            rule = "of the rows called what they are, by the highest score above its threshold"
-            yield "classified", f"{of}{entry.classified:.6f} {rule}; Accuracy is of each class's yes or no"
-    tested = [entry.against_first for entry in entries if entry.against_first is not None]
+    """Prints a column per system: the metrics, the positives found in the first rows, and counts; then tested
+    differences."""
+    columns = [_column(entry, cutoffs) for entry in entries]
+    rows = [["metric", *(entry.name for entry in entries)]] if len(entries) > 1 else []
+    for name in dict.fromkeys(name for column in columns for name in column):
+        rows.append([name.ljust(_LEFT), *(column.get(name, "") for column in columns)])
+    put_table(rows, left=len(rows[0]))
     for entry in entries[1:]:
         if entry.against_first is not None:
-            yield from _comparison(entries[0], entry, entry.against_first, confidence)
+            _put_comparison(entries[0], entry, entry.against_first, confidence)
     if confidence is not None:
-        yield "intervals", f"bootstrap, {100 * confidence:g} % of the draws{_too_few(entries[0])}"
-    elif tested:
-        swaps = swaps_of(entries[0])
-        yield "p", f"two-sided, paired randomisation, at most {swaps} swaps, not corrected for many tests"
-        if any(difference.p is None for one in tested for difference in one.values()):
-            yield "", "-: too few queries differ, or a class has too few rows, for a p below .05"
-    for of, entry in zip(whose, entries, strict=True):
-        if entry.thresholds:
-            yield "threshold", f"{of}{_thresholds_in_words(entry.thresholds)}"
-    if any(name.startswith("nDCG") and "(" not in name for name in figures) and entries[0].system.rows.grades.max() > 1:
-        yield "gain", "nDCG: the grade; nDCG(exp), as LightGBM and XGBoost compute it: 2^grade − 1"
-    if entries[0].undefined:
-        yield "undefined", f"{', '.join(entries[0].undefined)}: not on these rows"
-    for of, entry in zip(whose, entries, strict=True):
-        yield from _counts(entry, of, is_first=entry is entries[0])
+        put(f"intervals: bootstrap, {100 * confidence:g} % of the draws{_too_few(entries[0])}")
+    elif entries[-1].against_first is not None:
+        put("p: two-sided, paired randomisation, not corrected for many tests; -: too few differ")
+
+
+def _column(entry: EvaluatedSystem, cutoffs: Sequence[int]) -> dict[str, str]:
+    """Names and texts of a system's metrics and counts."""
+    result, counts = entry.system.evaluation, entry.counts
+    column = {name: f"{value:.6f}" for name, value in result.values.items()}
+    for name, (low, high) in (entry.intervals or {}).items():
+        column[name] += f" [{low:.4f}, {high:.4f}]"
+    for k in cutoffs if entry.system.is_one_ranking else ():
+        column[f"found in {k}"] = f"{result.values[f'P@{k}'] * k:.6g} of {result.n_positives}"
+    if entry.thresholds:
+        column["threshold"] = _thresholds_in_words(entry.thresholds)
+    column[entry.unit] = f"{result.n_rows} ({result.n_positives} {'labels' if entry.each == 'class' else 'positive'})"
+    if result.n_groups:
+        column[_PLURAL[entry.each]] = _averaged(entry)
+    if "documents_retrieved" in counts:
+        column["documents"] = f"{counts['documents_retrieved']} retrieved, {counts['documents_unjudged']} not judged"
+    if result.tied_blocks:
+        column["tied rows"] = f"{result.tied_rows} (rule: {entry.ties})"
+    return column
 
 
 def _too_few(entry: EvaluatedSystem) -> str:
@@ -150,89 +134,44 @@ def _too_few(entry: EvaluatedSystem) -> str:
     return f"; likely too narrow: fewer than {_FEW} {units} ({count})" if count < _FEW else ""
 
 
-def found_in_first(entry: EvaluatedSystem, k: int) -> str | None:
-    """Positives among the first k rows and in all, averaged over the orders of equal scores; None for several
-    rankings."""
-    precision = entry.system.evaluation.values.get(f"P@{k}")
-    if precision is None or not entry.system.is_one_ranking:
-        return None
-    return f"{precision * k:.6g} of {entry.system.evaluation.n_positives}"
-
-
 def _thresholds_in_words(thresholds: Sequence[Threshold | None]) -> str:
     """The thresholds above which rows are called positive."""
-    from apsvm.report.words import rule_in_words
-
-    first, lacking = thresholds[0], thresholds.count(None)
-    if lacking == len(thresholds):
-        return "0, as there is none"
+    first = thresholds[0]
     if len(thresholds) > 1:
-        return "each class's own" + (f", 0 for {lacking} that have none" if lacking else "")
-    assert first is not None
-    return f"{first.value:.6g}, the model's ({rule_in_words(first)})"
+        return "each class's own, 0 for those without"
+    return "0, as there is none" if first is None else f"{first.value:.6g}, the model's ({first.rule})"
 
 
-def _figure(entry: EvaluatedSystem, name: str) -> str:
-    value = f"{entry.system.evaluation.values[name]:.6f}"
-    if entry.intervals is None:
-        return value
-    low, high = entry.intervals[name]
-    return f"{value} [{low:.4f}, {high:.4f}]"
-
-
-def _comparison(
+def _put_comparison(
     a: EvaluatedSystem, b: EvaluatedSystem, differences: Mapping[str, Difference], confidence: float | None
-) -> Iterator[tuple[str, str]]:
-    """A line per metric: effect, and p or the interval, over the queries that both systems have."""
-    with_queries, both = not a.system.is_one_ranking, f", over the {_PLURAL[a.each]} that both have"
-    yield f"{b.name} against {a.name}{both if with_queries else ''}", ""
-    better = ["better", "worse"] if with_queries else []
-    rows = [["effect", "p" if confidence is None else f"{100 * confidence:g} % interval", *better]]
-    for d in differences.values():
-        p = "-" if d.p is None else f"{d.p:.6f}"
-        tested = p if d.low is None or d.high is None else f"[{d.low:+.4f}, {d.high:+.4f}]"
-        rows.append([f"{d.effect:+.6f}", tested, *([str(d.better), str(d.worse)] if with_queries else [])])
-    yield from zip(["metric", *differences], _aligned(rows, 0), strict=True)
-
-
-def _with_a_value(entry: EvaluatedSystem, name: str) -> int:
-    """Number of queries or classes for which the metric has a value."""
-    import numpy as np
-
-    return int(np.count_nonzero(~np.isnan(entry.system.evaluation.in_group[name])))
-
-
-def _counts(entry: EvaluatedSystem, whose: str, *, is_first: bool) -> Iterator[tuple[str, str]]:
-    """Rows and queries, printed once if all systems share them, and each system's ties."""
-    result = entry.system.evaluation
-    of_one = whose if entry.counts else ""
-    if is_first or entry.counts:
-        of = "labels" if entry.each == "class" else "positive"
-        yield entry.unit, f"{of_one}{result.n_rows} ({result.n_positives} {of})"
-        if result.n_groups:
-            yield _PLURAL[entry.each], f"{of_one}{_averaged(entry)}"
-        if "documents_retrieved" in entry.counts:
-            retrieved, unjudged = entry.counts["documents_retrieved"], entry.counts["documents_unjudged"]
-            yield "documents", f"{whose}{retrieved} retrieved, {unjudged} not judged"
-    if result.tied_blocks:
-        blocks = f"{result.tied_blocks} block{'' if result.tied_blocks == 1 else 's'}"
-        tied = f"{result.tied_rows} rows in {blocks} of equal score, positives among negatives"
-        yield "ties", f"{whose}{tied}; rule: {entry.ties}"
+) -> None:
+    """Prints a line per metric: effect, and p or the interval, over the queries that both systems have."""
+    better = [] if a.system.is_one_ranking else ["better", "worse"]
+    put(f"\n{b.name} against {a.name}" + (f", over the {_PLURAL[a.each]} that both have" if better else ""))
+    tested = "p" if confidence is None else f"{100 * confidence:g} % interval"
+    rows = [["metric".ljust(_LEFT), "effect", tested, *better]]
+    for name, d in differences.items():
+        tested = "-" if d.p is None else f"{d.p:.6f}"
+        if d.low is not None and d.high is not None:
+            tested = f"[{d.low:+.4f}, {d.high:+.4f}]"
+        rows.append([name, f"{d.effect:+.6f}", tested, *([str(d.better), str(d.worse)] if better else [])])
+    put_table(rows, left=1)
 
 
 def _averaged(entry: EvaluatedSystem) -> str:
-    """Number of queries or classes averaged, and of those left out."""
-    result = entry.system.evaluation
-    left_out, counts = result.groups_skipped, entry.counts
-    used = result.n_groups - left_out
-    if "classes_unranked" in counts:
-        text = f"{used} averaged" + (f", {left_out} without both kinds of rows left out" if left_out else "")
-        unranked = counts["classes_unranked"]
-        return text + (f"; {unranked} of the data's classes are not ranked" if unranked else "")
+    """Number of queries or classes averaged, of those left out, and of those of each metric if it is another."""
+    import numpy as np
+
+    result, counts = entry.system.evaluation, entry.counts
+    used = result.n_groups - result.groups_skipped
+    text = f"{used} averaged"
+    if result.groups_skipped:
+        text += f", {result.groups_skipped} without positive or negative rows left out"
+    if counts.get("classes_unranked"):
+        text += f"; {counts['classes_unranked']} of the data's classes are not ranked"
     if "queries_missing" in counts:
-        return f"{used} averaged; {counts['queries_missing']} missing, {counts['queries_unjudged']} not judged"
-    text = f"{used} averaged" + (f", {left_out} without both classes left out" if left_out else "")
-    of_metrics = {name: _with_a_value(entry, name) for name in result.in_group}
+        return f"{text}; {counts['queries_missing']} missing, {counts['queries_unjudged']} not judged"
+    of_metrics = {name: np.count_nonzero(~np.isnan(values)) for name, values in result.in_group.items()}
     return text + "".join(f"; {name} over {n}" for name, n in of_metrics.items() if n != used)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from apsvm.data.read_options import ReadOptions
     from apsvm.models.base import Model
     from apsvm.models.header import Header
-    from apsvm.report.first_rows import FirstRows
     from apsvm.report.reasons import Reasons
 
 
@@ -48,26 +47,106 @@ class RankedRows:
     columns: dict[str, list[str]]
 
     def lines(self) -> Iterator[str]:
-        """A line per row, in their order: scores, labels or probabilities, a bag's deciding row, and reasons."""
-        model, options, components = self.model, self.options, None
+        """A line per row, in their order."""
+        import numpy as np
+
+        model, options = self.model, self.options
         if model.has_classes and options.header:
             classes = [printable(model.header.shown_label(label)) for label in model.classes.tolist()]
             both = options.probability or not options.classify
             yield "\t".join([*(["label"] if options.classify else []), *(classes if both else [])])
-        reasons = self.reasons()
-        if reasons is not None and model.components > 1:
-            components = model.leading(self.rows.X).tolist()
-        for at, line in enumerate(self.answers()):
-            cells = [line]
-            if options.which and self.rows.deciding is not None:
-                cells.append(str(self.rows.deciding[at] + 1))
-            if components is not None:
-                cells.append(f"component={components[at] + 1}")
-            yield "\t".join(cells if reasons is None else [*cells, *map(printable, reasons[at].in_words())])
+        yield from map("\t".join, self._cells(np.arange(len(self.scores)), repr))
 
-    def answers(self) -> list[str]:
-        """The score, label or probabilities of each row, as text. Ends the command if the model has none."""
-        options, columns = self.options, self.scores[None] if self.scores.ndim == 1 else self.scores.T
+    def best(self) -> Iterator[str]:
+        """A line per row of --top, best first, after its name; after its query, or its class."""
+        model = self.model
+        if model.has_classes:
+            for label, ranker, scores in zip(model.classes.tolist(), model.rankers(), self.scores.T, strict=True):
+                for line in replace(self, model=ranker, scores=scores).best():
+                    yield f"{printable(model.header.shown_label(label))}\t{line}"
+            return
+        best, _ = self._first()
+        names, queries = self._names(), names_of_queries(self.rows)
+        if queries is not None:
+            remark(f"the best {self.options.top} of each query, after its qid", self.rows.source)
+        for row, cells in zip(best.tolist(), self._cells(best, "{:.6g}".format), strict=True):
+            yield "\t".join([*([] if queries is None else [queries[row]]), names[row], *cells])
+
+    def page(self) -> str:
+        """The rows of --top as a page (``report.first_rows``)."""
+        from apsvm.data.dataset import DataError
+        from apsvm.data.labels import recall
+        from apsvm.report.first_rows import FirstRows
+
+        rows, options, (best, places) = self.rows, self.options, self._first()
+        try:
+            relevant = recall(rows, self.model.header.labels).relevant
+        except DataError:  # all rows have one label: labels are unknown
+            relevant = None
+        names, queries, n = self._names(), names_of_queries(rows), len(self.scores)
+        has_answers = options.classify or options.probability
+        first = FirstRows(
+            places=places,
+            names=[names[row] for row in best.tolist()],
+            scores=self.scores[best],
+            queries=None if queries is None else [queries[row] for row in best.tolist()],
+            answers=list(map("\t".join, self._answers(best))) if has_answers else None,
+            relevant=None if relevant is None else relevant[best],
+            n_relevant=0 if relevant is None else int(relevant.sum()),
+            reasons=self._reasons(best),
+            n_rows=n,
+            columns=self._columns(best),
+        )
+        source, name = os.path.basename(rows.source), os.path.basename(self.name)
+        about = [("data", source), ("rows", f"{n:,}"), ("model", name), ("loss", self.model.header.loss)]
+        of_each = "" if queries is None else " of each query"
+        return first.page(f"The first {min(options.top, n):,} rows{of_each} of {source}", about)
+
+    def run(self) -> Iterator[str]:
+        """A TREC run: qid Q0 docno rank score tag, the best of each query first, queries as they first appear."""
+        from apsvm.report.first_rows import best_first
+
+        source, scores, queries = self.rows.source, self.scores, names_of_queries(self.rows)
+        if queries is None:
+            raise Failure(BAD_DATA, f"{source}: a TREC run needs queries, and its rows have none (qid:, --qid-column)")
+        names = self._names()
+        for what, words in (("document", names), ("query", queries)):
+            bad = next((name for name in words if not name or name.split() != [name]), None)
+            if bad is not None:
+                raise Failure(BAD_DATA, f"{source}: in a TREC run a {what} has a name without blanks, found {bad!r}")
+        for row, place in zip(*(values.tolist() for values in best_first(self.rows, scores)), strict=True):
+            yield f"{queries[row]} Q0 {names[row]} {place} {float(scores[row])!r} {self.options.trec_run}"
+
+    def _first(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(k,) the rows of --top, best first, and their places."""
+        from apsvm.report.first_rows import best_first
+
+        order, rank = best_first(self.rows, self.scores)
+        return order[rank <= self.options.top], rank[rank <= self.options.top]
+
+    def _cells(self, which: NDArray[np.int64], score: Callable[[float], str]) -> Iterator[list[str]]:
+        """Cells of these rows: scores, labels or probabilities, columns of --show, a bag's deciding row, the component,
+        and reasons."""
+        reasons, shown = self._reasons(which), [*self._columns(which).values()]
+        if reasons is not None and self.model.components > 1:
+            leading = self.model.leading(self.rows.X[which])
+            shown.append([f"component={one + 1}" for one in leading.tolist()])
+        for at, answers in enumerate(self._answers(which, score)):
+            why = [] if reasons is None else map(printable, reasons[at].in_words())
+            yield [*answers, *(cells[at] for cells in shown), *why]
+
+    def _columns(self, which: NDArray[np.int64]) -> dict[str, list[str]]:
+        deciding = self.rows.deciding
+        in_file = (which if deciding is None else deciding[which]).tolist()
+        columns = {name: [cells[row] for row in in_file] for name, cells in self.columns.items()}
+        if self.options.which and deciding is not None:
+            columns["deciding row"] = [str(row + 1) for row in in_file]
+        return columns
+
+    def _answers(self, which: NDArray[np.int64], score: Callable[[float], str] = repr) -> Iterator[tuple[str, ...]]:
+        """The scores, label or probabilities of these rows, as text. Ends the command if the model has none."""
+        options, scores = self.options, self.scores[which]
+        columns = scores[None] if scores.ndim == 1 else scores.T
         cells = [_labels(self.model, columns, self.name)] if options.classify else []
         if options.probability:
             for header, column in zip(self.model.headers, columns, strict=True):
@@ -75,18 +154,35 @@ class RankedRows:
                     raise Failure(BAD_DATA, f"{self.name}: it has no probabilities: train --calibrate auto makes them")
                 cells.append([f"{one:.6g}" for one in header.calibration.probability(column).tolist()])
         elif not options.classify:
-            cells += [list(map(repr, column)) for column in columns.tolist()]
-        return ["\t".join(row) for row in zip(*cells, strict=True)]
+            cells += [list(map(score, column)) for column in columns.tolist()]
+        return zip(*cells, strict=True)
 
-    def reasons(self, which: NDArray[np.int64] | None = None) -> list[Reasons] | None:
-        """Reasons for the scores of the rows ``which``, None: all; None if none are requested."""
+    def _reasons(self, which: NDArray[np.int64]) -> list[Reasons] | None:
+        """Reasons for the scores of these rows; None if none are requested."""
         from apsvm.report.reasons import reasons_of
 
         if self.options.explain is None:
             return None
-        rows = self.rows if which is None else self.rows.select(which)
         with bad_data(f"{self.name}: features have no contributions"):
-            return list(reasons_of(self.model, rows, self.options.explain))
+            return list(reasons_of(self.model, self.rows.select(which), self.options.explain))
+
+    def _names(self) -> list[str]:
+        """Names of the rows; of rows in queries the docids in the comments of svmlight text, if no column names them
+        and they are unique in each query."""
+        from apsvm.data.reading import is_text
+        from apsvm.data.svmlight import docids
+
+        rows, names = self.rows, names_of_rows(self.rows)
+        table = rows.table
+        is_named = table is not None and (table.keys is not None or (bool(table.bags) and rows.stands_for is not None))
+        if rows.groups is None or is_named:
+            return names
+        ids = docids(self.path) if rows.table is None and is_text(self.path) else None
+        if ids is not None and rows.deciding is not None:
+            ids = [ids[row] for row in rows.deciding.tolist()]
+        if ids is None or not len(ids) == len(names) == len(set(zip(rows.groups.tolist(), ids, strict=False))):
+            return names
+        return ids
 
 
 def _labels(model: Model, columns: NDArray[np.float64], name: str) -> list[str]:
@@ -138,117 +234,6 @@ def shown_columns(path: str, read: ReadOptions, names: Sequence[str]) -> dict[st
         for name, cells in texts_of(part, read.table, names, "--show").items():
             columns[name] += map(printable, cells)
     return columns
-
-
-def best_of_each(scored: RankedRows) -> Iterator[str]:
-    """Lines of the best rows, best first: name, score or answer, columns of --show, the deciding row of a bag with
-    ``--which``, and reasons. Lines of a query begin with its qid, those of a class with its label."""
-    model = scored.model
-    if not model.has_classes:
-        yield from _best(scored)
-        return
-    for label, ranker, scores in zip(model.classes.tolist(), model.rankers(), scored.scores.T, strict=True):
-        for line in _best(replace(scored, model=ranker, scores=scores)):
-            yield f"{printable(model.header.shown_label(label))}\t{line}"
-
-
-def _best(scored: RankedRows) -> Iterator[str]:
-    options = scored.options
-    has_answers = options.classify or options.probability
-    first = _first(scored, scored.answers() if has_answers else [f"{score:.6g}" for score in scored.scores.tolist()])
-    if first.queries is not None:
-        remark(f"the best {options.top} of each query, after its qid", scored.rows.source)
-    for at, name in enumerate(first.names):
-        query = [] if first.queries is None else [first.queries[at]]
-        answer = [] if first.answers is None else [first.answers[at]]
-        cells = [str(column[at]) for column in first.columns.values()]
-        why = [] if first.reasons is None else first.reasons[at].in_words()
-        yield "\t".join([*query, name, *answer, *cells, *map(printable, why)])
-
-
-def _first(scored: RankedRows, answers: Sequence[str] | None, relevant: NDArray[np.bool_] | None = None) -> FirstRows:
-    """The best rows; ``answers`` (n,) replace the scores, ``relevant`` is (n,)."""
-    from apsvm.report.first_rows import FirstRows, best_first
-
-    rows, scores, options = scored.rows, scored.scores, scored.options
-    order, rank = best_first(rows, scores)
-    best, places = order[rank <= options.top], rank[rank <= options.top]
-
-    def of_best(cells: Sequence[str] | None) -> list[str] | None:
-        return None if cells is None else [cells[row] for row in best.tolist()]
-
-    deciding = (best if rows.deciding is None else rows.deciding[best]).tolist()
-    columns: dict[str, list[str]] = {name: [cells[row] for row in deciding] for name, cells in scored.columns.items()}
-    if options.which and rows.deciding is not None:
-        columns["deciding row"] = [str(row + 1) for row in deciding]
-    queries = names_of_queries(rows)
-    return FirstRows(
-        places=places,
-        names=of_best(names_of_rows(rows) if queries is None else _documents(rows, scored.path)[0]) or [],
-        scores=scores[best],
-        queries=of_best(queries),
-        answers=of_best(answers),
-        relevant=None if relevant is None else relevant[best],
-        n_relevant=0 if relevant is None else int(relevant.sum()),
-        reasons=scored.reasons(best),
-        n_rows=scores.size,
-        columns=columns,
-    )
-
-
-def list_page(scored: RankedRows) -> str:
-    """The best rows as a page (``report.first_rows``)."""
-    from apsvm.data.dataset import DataError
-    from apsvm.data.labels import recall
-
-    model, rows, options = scored.model, scored.rows, scored.options
-    try:
-        relevant = recall(rows, model.header.labels).relevant
-    except DataError:  # all rows have one label: labels are unknown
-        relevant = None
-    first = _first(scored, scored.answers() if options.classify or options.probability else None, relevant)
-    source, name = os.path.basename(rows.source), os.path.basename(scored.name)
-    about = [("data", source), ("rows", f"{first.n_rows:,}"), ("model", name), ("loss", model.header.loss)]
-    of_each = "" if first.queries is None else " of each query"
-    return first.page(f"The first {min(options.top, first.n_rows):,} rows{of_each} of {source}", about)
-
-
-def _documents(rows: Dataset, path: str) -> tuple[list[str], str]:
-    """Names of the documents, and a remark on them unless a column names them: the docids in the comments of svmlight
-    text, if they are unique in each query; else ``names_of_rows``."""
-    from apsvm.data.reading import is_text
-    from apsvm.data.svmlight import docids
-
-    assert rows.groups is not None
-    names = names_of_rows(rows)
-    if rows.table is not None and (rows.table.keys is not None or (rows.table.bags and rows.stands_for is not None)):
-        return names, ""
-    ids = docids(path) if rows.table is None and is_text(path) else None
-    if ids is not None and rows.deciding is not None:
-        ids = [ids[row] for row in rows.deciding.tolist()]
-    if ids is not None and len(ids) == len(names) == len(set(zip(rows.groups.tolist(), ids, strict=False))):
-        return ids, "the docid in their comments"
-    called = "the number of their row, from 1" if rows.stands_for is None else "the number of their bag, as bag:INT"
-    return names, f"{called} (--id-column, or comments # docid = … on all rows, name them otherwise)"
-
-
-def run_lines(scored: RankedRows) -> Iterator[str]:
-    """A TREC run: qid Q0 docno rank score tag, the best of each query first, queries as they first appear."""
-    from apsvm.report.first_rows import best_first
-
-    rows, scores, tag = scored.rows, scored.scores, scored.options.trec_run
-    queries = names_of_queries(rows)
-    if queries is None:
-        raise Failure(BAD_DATA, f"{rows.source}: a TREC run needs queries, and its rows have none (qid:, --qid-column)")
-    names, called = _documents(rows, scored.path)
-    if called:
-        remark(f"documents are named by {called}", rows.source)
-    for what, words in (("document", names), ("query", queries)):
-        bad = next((name for name in words if not name or name.split() != [name]), None)
-        if bad is not None:
-            raise Failure(BAD_DATA, f"{rows.source}: in a TREC run a {what} has a name without blanks, found {bad!r}")
-    for row, place in zip(*(values.tolist() for values in best_first(rows, scores)), strict=True):
-        yield f"{queries[row]} Q0 {names[row]} {place} {float(scores[row])!r} {tag}"
 
 
 def names_of_queries(rows: Dataset) -> list[str] | None:
