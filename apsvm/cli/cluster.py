@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.trainers.base import AnyTrainer
 
-#: Schemes of addresses that dask's schedulers listen at.
-_SCHEMES = ("tcp", "tls", "ws", "wss", "ucx", "inproc")
-
 
 @contextmanager
 def rows_on_cluster(data: str, read: ReadOptions, trainer: AnyTrainer, scheduler: str) -> Iterator[Dataset]:
@@ -37,9 +34,6 @@ def rows_on_cluster(data: str, read: ReadOptions, trainer: AnyTrainer, scheduler
     refused = refusal(trainer)
     if refused is not None:
         raise click.UsageError(refused)
-    for option, value in (("groups", read.groups), ("labels", read.labels), ("bags", read.bags)):
-        if value is not None:
-            raise click.UsageError(f"--{option} does not go with --scheduler: --{option} is for the rows of one file")
     names = _parts_named(data)
     several = trainer.capabilities.labels is Takes.CLASSES
     with cluster(scheduler) as workers:
@@ -53,11 +47,6 @@ def rows_on_cluster(data: str, read: ReadOptions, trainer: AnyTrainer, scheduler
 @contextmanager
 def cluster(scheduler: str) -> Iterator[Cluster]:
     """The cluster at this address; failures end the command."""
-    scheme, separator, _ = scheduler.partition("://")
-    if separator and scheme not in _SCHEMES:
-        raise click.UsageError(
-            f"--scheduler {scheduler}: expected {', '.join(_SCHEMES)}:// or local:N, not {scheme}://"
-        )
     from apsvm.dask.cluster import ClusterError, WorkerError, cluster_at
     from apsvm.trainers.base import unseen
 

@@ -13,7 +13,7 @@ import click
 from apsvm._support.shown import printable
 from apsvm.cli.options.table import LEARNING, READING, options
 from apsvm.cli.output.progress import Bar
-from apsvm.cli.shared import BAD_DATA, Failure, all_given, is_set, reading, remark, say
+from apsvm.cli.shared import BAD_DATA, Failure, all_given, bad_data, is_set, reading, remark, say
 from apsvm.data.read_options import ReadOptions, TableOptions, bags_named
 
 if TYPE_CHECKING:
@@ -56,25 +56,9 @@ def with_read_options(command: CommandT) -> CommandT:
 
 
 def _names_of(path: str) -> tuple[str, ...]:
-    """The names in a file, one a line, or the columns of a model's features."""
-    from apsvm._support.container import MAGIC
-    from apsvm.models.reading import load_any_model
-
-    with reading(path):
-        with open(path, "rb") as stream:
-            content = stream.read()
-        if content.startswith(MAGIC):
-            features = load_any_model(path).header.features
-            if features.columns is not None:
-                return tuple(column.name for column in features.columns.features)
-            if features.names is None:
-                raise Failure(BAD_DATA, f"{path}: the features of this model have no names")
-            return features.names
-    try:
-        lines = content.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise Failure(BAD_DATA, f"{path}: expected names of columns, a name a line, or a model") from None
-    return tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    """The names in a file, one a line."""
+    with bad_data(path), reading(path), open(path, encoding="utf-8-sig") as stream:
+        return tuple(dict.fromkeys(line.strip() for line in stream if line.strip()))
 
 
 def read_rows(

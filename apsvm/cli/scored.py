@@ -256,7 +256,7 @@ def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str
 
 
 def of_runs(
-    metrics: dict[str, Metric], qrels: str, runs: Sequence[str], ties: str, relevant_from: float, *, complete: bool
+    metrics: dict[str, Metric], qrels: str, runs: Sequence[str], ties: str, relevant_from: float
 ) -> list[EvaluatedSystem]:
     """An entry for each TREC run; failures end the command."""
     from apsvm.data.trec import join, read_qrels, read_run
@@ -270,7 +270,7 @@ def of_runs(
     for path in runs:
         with reading(path):
             retrieved = read_run(path)
-            run = join(judgements, retrieved, complete=complete)
+            run = join(judgements, retrieved)
         n_retrieved, n_judged = int(run.ranked.sum()), int((run.ranked & run.judged).sum())
         if run.ties_in_float32:
             say(

@@ -68,7 +68,7 @@ def test_on_a_terminal(terminal):
         wait_until(bar, lambda bar: bar.is_shown)
     wait_until(bar, lambda bar: terminal.written[-1].endswith(b"\r\x1b[K"))  # at once, not with what follows
     text = written()
-    assert "[######..................] 1/4 classes, 0 s" in text
+    assert "1/4 classes, 0 s" in text
     assert "\r\x1b[Kapsvm: a line\r\n" in text
     assert "inside" not in text
     assert text.endswith("\r\x1b[K")
@@ -80,15 +80,9 @@ def test_what_it_says():
     bar.reach(1234567)
     assert bar.text(61.0) == "converting: rows 1,234,567, 61 s"
     bar = Bar("classes", 10)
-    assert bar.text(6.0) == "[........................] 0/10 classes, 6 s"
+    assert bar.text(6.0) == "0/10 classes, 6 s"
     bar.reach(3, "class\x1b 3")
-    assert bar.text(6.0) == "[#######.................] 3/10 class\\x1b 3, 6 s, about 14 s left"
-    bar.reach(9)
-    assert bar.text(9.0) == "[#####################...] 9/10 class\\x1b 3, 9 s, about 1 s left"
-    assert bar.text(8.9) == "[#####################...] 9/10 class\\x1b 3, 9 s"
-    bar.reach(12)
-    assert bar.text(12.0) == "[########################] 12/10 class\\x1b 3, 12 s"
-    assert Bar("nothing", 0).text(1.0) == "[........................] 0/0 nothing, 1 s"
+    assert bar.text(6.0) == "3/10 class\\x1b 3, 6 s"
 
 
 @pytest.mark.parametrize("params", [{"quiet": True}, {"verbose": True}])

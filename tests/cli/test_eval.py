@@ -103,7 +103,6 @@ def test_bad_scores(content, line, shown, run, tmp_path):
         ("--scores", "s", "--run", "r"),
         ("--scores", "s", "--qrels", "q", "--run", "r"),
         ("--scores", "s", "--ties", "docno"),
-        ("--scores", "s", "--complete"),
         ("--scores", "s", "-m", "AQ"),
         ("--scores", "s", "--positive-label", "1", "--relevant-from", "1"),
         ("--scores", "s", "--confidence", "0"),

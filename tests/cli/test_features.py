@@ -122,7 +122,7 @@ def test_explain(name, scale, bumps, rows, run, scored, tmp_path):
     X, _ = rows
     run("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", name, "--scale", scale)
     scores = scored(run("predict", bumps, tmp_path / "m").stdout)
-    lines = explained(run("predict", "--explain", bumps, tmp_path / "m").stdout)
+    lines = explained(run("predict", bumps, tmp_path / "m", "--explain").stdout)
     np.testing.assert_array_equal([score for score, _ in lines], scores)
     sums = np.array([sum(parts.values()) for _, parts in lines])
     np.testing.assert_allclose(scores, sums, rtol=1e-3, atol=1e-2)  # four digits of each
@@ -179,7 +179,7 @@ def test_rules_from_training_to_a_proof(bumps, run, scored, tmp_path):
     model = tmp_path / "run" / "ranker.model"
     assert "certificate  holds" in run("verify", model, bumps).stdout
     scores = scored(run("predict", bumps, model).stdout)
-    lines = explained(run("predict", "--explain", bumps, model).stdout)
+    lines = explained(run("predict", bumps, model, "--explain").stdout)
     np.testing.assert_allclose([sum(parts.values()) for _, parts in lines], scores, rtol=1e-3, atol=1e-2)
     run("plot", "shapes", model, "-o", tmp_path / "shapes.svg")
     run("report", tmp_path / "run", "-o", tmp_path / "page.html")

@@ -57,7 +57,7 @@ def test_unknown_features(cancer, trained, run, tmp_path):
     assert done.stderr.endswith("190 feature values unknown to the model were ignored\n")
 
 
-@over("command", ["predict rows m", "predict --explain rows m", "predict --top 1 rows m", "eval rows --model m"])
+@over("command", ["predict rows m", "predict rows m --explain", "predict --top 1 rows m", "eval rows --model m"])
 def test_a_score_that_is_no_finite_number_is_refused(command, run, tmp_path):
     """Scores overflow although weights and values are finite."""
     (tmp_path / "rows").write_text("1 1:1 2:1\n-1 1:10 2:-10\n")

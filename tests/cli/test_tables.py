@@ -104,8 +104,6 @@ def test_options_of_tables(run, tmp_path):
     assert features["names"] == [
         "flipper_length_mm", "flipper_length_mm is missing", "body_mass_g", "body_mass_g is missing",
     ]  # fmt: skip
-    run("train", table, again, *OPTIONS, "--features-from", path, "--missing", "zero", "-q")
-    assert json.loads(run("info", again, "--json").stdout)["features"]["names"] == ["flipper_length_mm", "body_mass_g"]
     done = run("train", table, again, *OPTIONS, "--missing", "refuse", code=65)
     assert "data.csv:5: column 'culmen_length_mm': the cell is missing, and in 1 more (--missing" in done.stderr
     done = run("train", table, again, *OPTIONS, "--encoding", "klingon", code=2)

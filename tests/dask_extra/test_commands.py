@@ -238,13 +238,13 @@ def test_another_apsvm_on_a_worker(apsvm, parts, monkeypatch, version, found):
         ("train nothing-*.svm m --scheduler @", 66, "no file is called nothing-*.svm"),
         ("train {parts} m --scheduler local:none", 2, "expected local:N with N workers, from 1 to 1024"),
         ("train {parts} m --scheduler local:0", 2, "expected local:N with N workers, from 1 to 1024"),
-        ("train {parts} m --scheduler http://here", 2, "not http://"),
+        ("train {parts} m --scheduler http://here", 66, "unknown address scheme 'http'"),
         ("train {parts} m --scheduler tcp://127.0.0.1:1", 66, "no scheduler answers at tcp://127.0.0.1:1"),
         ("train {parts} m --scheduler @ --loss warp", 2, "--loss warp is not trained on a cluster"),
         ("train {parts} m --scheduler @ --latent", 2, "--latent is not for training on a cluster"),
         ("train {parts} m --scheduler @ --pool mean", 2, "--scheduler does not go with --pool"),
         ("train {parts} m --scheduler @ --threshold f1", 2, "--scheduler does not go with --threshold"),
-        ("train {parts} m --scheduler @ --labels y", 2, "--labels does not go with --scheduler"),
+        ("train {parts} m --scheduler @ --labels y", 2, "--scheduler does not go with --labels"),
     ],
 )
 def test_what_does_not_go_is_refused(apsvm, parts, tmp_path, monkeypatch, arguments, code, message):

@@ -89,7 +89,7 @@ def _put_text(content: JsonDict, first: DetectionEvaluation) -> None:
     from apsvm.cli.output.evaluation import put_table
 
     for name, rules in content["rules"].items():
-        put(f"{name:<{_LEFT}} {rules}; difficult objects ignored")
+        put(f"{name:<{_LEFT}} {rules}")
     put("")
     rows = [["class", *content["metrics"], "objects", "detections", "true positives", "recall"]]
     for name, of_class in content["classes"].items():
@@ -103,19 +103,12 @@ def _put_text(content: JsonDict, first: DetectionEvaluation) -> None:
     put("")
     for name in ("images", "objects", "difficult", "crowds", "detections", "detections_left_out"):
         put(f"{name.replace('_', ' '):<{_LEFT}} {content[name]}")
-    put(f"{'counts':<{_LEFT}} those of {first.metric.name} at IoU ≥ {first.metric.thresholds[0]:.9g}")
 
 
 def _rules(metric: DetectionMetric) -> str:
-    """Every rule that the figures depend on."""
-    from apsvm.detection.measure import COCO_MOST
-
-    thresholds = [f"{threshold:.9g}" for threshold in metric.thresholds]
-    at = thresholds[0] if len(thresholds) == 1 else f"{thresholds[0]}, {thresholds[1]}, …, {thresholds[-1]}"
-    coco = metric.rule == "coco"
-    side = "max − min" if coco else "max − min + 1"
-    most = f"the best {COCO_MOST} detections of an image and class" if coco else "all detections"
-    return f"{metric.in_words}; {metric.rule.upper()} matching at IoU ≥ {at}, sides {side}; {most}"
+    first, *_, last = metric.thresholds * 2
+    at = f"{first:.9g}" + (f" to {last:.9g}" if last > first else "")
+    return f"{metric.in_words}; {metric.rule.upper()} matching at IoU ≥ {at}; difficult objects ignored"
 
 
 def _figure(value: float | None) -> str:

@@ -40,7 +40,7 @@ _COMMON = {
 @click.command(name="eval", cls=HelpfulCommand, common=_COMMON)
 @files("[DATA]")
 @click.argument("others", metavar="", nargs=-1)
-@options("models", "scores", "qrels", "runs", "complete", "metrics", "ties", "relevant_from", "per_query",
+@options("models", "scores", "qrels", "runs", "metrics", "ties", "relevant_from", "per_query",
          "confidence", "compare", "ignore_unknown", "as_json",
          positive_label={"excludes": "relevant_from qrels"})  # fmt: skip
 @how_to_read
@@ -101,7 +101,7 @@ def _entries(
     if wanted.qrels is not None:
         relevant_from = 1.0 if wanted.relevant_from is None else wanted.relevant_from
         ties = wanted.ties or RUN_TIES
-        return of_runs(metrics, wanted.qrels, wanted.runs, ties, relevant_from, complete=wanted.complete)
+        return of_runs(metrics, wanted.qrels, wanted.runs, ties, relevant_from)
     labels = LabelOptions(positive_label=wanted.positive_label, relevant_from=wanted.relevant_from)
     scored = score_data(wanted.data, models, wanted.scores, labels, read, ignore_unknown=wanted.ignore_unknown)
     trained_on = {path: model.header.data.queries or 0 for path, model in models.items()}

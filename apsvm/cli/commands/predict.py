@@ -19,21 +19,8 @@ if TYPE_CHECKING:
     from apsvm.models.base import Model
     from apsvm.models.items import ItemRanker
 
-#: Features that a bare --explain lists, and items without --top.
-MOST_EXPLAINED, MOST_ITEMS = 5, 10
-
-
-class PredictCommand(HelpfulCommand):
-    """``apsvm predict``; after a bare ``--explain`` only a number is its value."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        spelled = list(args)
-        for at in reversed(range(len(spelled))):
-            if spelled[at] == "--explain":
-                follows = spelled[at + 1 : at + 2]
-                number = spelled.pop(at + 1) if follows and follows[0].isdecimal() else MOST_EXPLAINED
-                spelled[at] = f"--explain={number}"
-        return super().parse_args(ctx, spelled)
+#: Items that are listed without --top.
+MOST_ITEMS = 10
 
 
 #: Text of ``apsvm predict --help``.
@@ -74,7 +61,7 @@ _COMMON = {
 }
 
 
-@click.command(cls=PredictCommand, common=_COMMON, help=_HELP)
+@click.command(cls=HelpfulCommand, common=_COMMON, help=_HELP)
 @files("DATA", "MODEL", "[OUT]")
 @options("ignore_unknown", "header", "top", "show", "trec_run", "html", "explain", "classify", "probability", "which",
          "boxes", "detections", "nms",
@@ -170,31 +157,25 @@ def _write_detections(model: Model, path: str, out: str, read: ReadOptions, opti
     data = rows_for(model, path, read, ignore_unknown=options.ignore_unknown, unlabelled=True)
     if data.bags is None:
         raise Failure(BAD_DATA, f"{data.source}: the image of a box is the bag of its row, and these rows are in none")
-    boxes = read_boxes(options.boxes, data.X.shape[0])
-    scores = scores_of(model, data)
-    columns = scores[:, None] if scores.ndim == 1 else scores
+    boxes, columns = read_boxes(options.boxes, data.X.shape[0]), np.atleast_2d(scores_of(model, data).T)
     labels = [(header, header.labels.positive) for header in model.headers]
     classes = [header.shown_label(1.0 if label is None else label) for header, label in labels]
     kept = [np.arange(len(boxes)) for _ in classes]
     if options.nms is not None:
         _, image = np.unique(data.bags, return_inverse=True)
-        kept = [nms(boxes, column, image, threshold=options.nms) for column in columns.T]
+        kept = [nms(boxes, column, image, threshold=options.nms) for column in columns]
     of_class, rows = np.repeat(np.arange(len(kept)), [one.size for one in kept]), np.concatenate(kept)
-    named = data.table is not None and data.table.bags
-    bags, what = data.bags[rows].tolist(), ([classes[at] for at in of_class], columns[rows, of_class], boxes[rows])
-    if options.detections == "coco":  # ids are whole numbers, or names
-        images = [data.bag_name(bag) if named else bag for bag in bags]
-        contents = {"": coco_results(images, *what)}
+    bags, what = data.bags[rows].tolist(), ([classes[at] for at in of_class], columns[of_class, rows], boxes[rows])
+    if options.detections == "coco":
+        named = data.table is not None and data.table.bags
+        contents = {"": coco_results([data.bag_name(bag) if named else bag for bag in bags], *what)}
     else:
         contents = voc_results([data.bag_name(bag) for bag in bags], *what)
-    if options.detections == "coco" or len(classes) == 1:
-        (content,) = contents.values() if contents else (b"",)
-        with writing(out):
-            write_whole(out, content)
-        return
-    if out == "-":
+    of_several = options.detections == "voc" and len(classes) > 1
+    if of_several and out == "-":
         raise click.UsageError("VOC has a file a class: name a folder OUT for a model of several")
     with writing(out):
-        os.makedirs(out, exist_ok=True)
-        for name, content in contents.items():
-            write_whole(os.path.join(out, name), content)
+        if of_several:
+            os.makedirs(out, exist_ok=True)
+        for name, content in contents.items() or [("", b"")]:
+            write_whole(os.path.join(out, name) if of_several else out, content)

@@ -53,7 +53,7 @@ _COMMON = {
 )  # fmt: skip
 @with_options("one_vs_rest", "threads", "seed", "log", "run_dir", "pool", "threshold", "calibrate",
          "time_limit", *TRAINING,
-         scheduler={"excludes": "threshold calibrate validation pool"})  # fmt: skip
+         scheduler={"excludes": "threshold calibrate validation pool groups labels bags"})  # fmt: skip
 @config_option
 @with_read_options
 def train(data: str, model: str | None, read: ReadOptions, **options: Any) -> int:

@@ -91,7 +91,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
         cost_column=_name("Column of the costs."),
         labelled_only=_flag("Leave out rows without a label."),
         drop=_of(NAMES, None, "Columns that are not features."),
-        features_from=_file("Only these columns are features: a name a line, or those of a model."),
+        features_from=_file("Only these columns are features: a name a line."),
         categorical=_of(NAMES, None, "Columns that are categories, also of numbers: codes, of which 3 is not more "
             "than 2."),
         missing=_of(click.Choice(MISSING_RULES), "median", "Value of a missing cell. median: the column's median, or "
@@ -190,8 +190,8 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
             excludes="top explain which classify probability html show"),
         html=_file("Write the rows of --top as a page for a browser. It has bars for what --explain says, and the "
             "positives found so far where DATA has labels; it is one file, can be sorted and printed.", needs="top"),
-        explain=_of(click.IntRange(1), None, "After each score, the K columns that contribute most. [default of K: 5]",
-            metavar="[K]"),
+        explain=_of(click.IntRange(1), None, "After each score, the K columns that contribute most, or 5.",
+            metavar="[K]", is_flag=False, flag_value=5),
         classify=_flag("Print labels, by the model's threshold, instead of scores. With several classes: the one "
             "whose score is the highest above its threshold; for rows of several labels, all above theirs."),
         probability=_flag("Print the probability that a row is positive (train --calibrate) instead of the score, or "
@@ -205,7 +205,6 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
         qrels=_file("Relevance judgements as TREC writes them, in place of DATA.", needs="runs"),
         runs=_file("TREC run to evaluate by --qrels; may be given more than once.", flags="--run", multiple=True,
             needs="qrels"),
-        complete=_flag("Queries of the qrels that a run lacks count 0 (trec_eval -c).", needs="qrels"),
         metrics=_of(METRIC, None, "Metric to report; may be given more than once. By default the usual ones and the "
             "one that the model was trained for. Precision, Recall, Accuracy and F1, F0.5, … look at the model's "
             "threshold, or 0.", flags="-m --metric", metavar="NAME", multiple=True),

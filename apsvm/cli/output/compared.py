@@ -6,11 +6,11 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from apsvm._support.types import JsonDict
 from apsvm.cli.options.trainers import option_name
+from apsvm.cli.output.records import as_json
 from apsvm.selection.grids import shown
 from apsvm.trainers.settings import declared
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from apsvm.selection.grids import Grid
     from apsvm.selection.race import Candidate
     from apsvm.selection.search import SettingsSearch
-    from apsvm.trainers.fitting import Fit
 
 
 def spelled(grid: Grid, name: str) -> str:
     """A setting as the command line has it, without its dashes: ``lambda``."""
-    return option_name(*declared(type(grid.settings))[name]).replace("_", "-")
+    settings = declared(type(grid.settings))
+    return option_name(*settings[name]).replace("_", "-") if name in settings else name
 
 
 def how_chosen(search: SettingsSearch, chosen: Candidate, settings: int) -> str:
@@ -42,14 +42,6 @@ def how_chosen(search: SettingsSearch, chosen: Candidate, settings: int) -> str:
     return f"chosen: {what} (of {settings} settings, by mean {search.metric})"
 
 
-def _in_words(fit: Fit, option: str) -> str:
-    """The value of ``features``, ``scale`` or ``pool`` as text; "latent" if rows stay in bags."""
-    value = getattr(fit.features, option)
-    if value is None and fit.trainer.capabilities.bags:
-        return "latent"
-    return value if isinstance(value, str) else ",".join(value or ())
-
-
 @dataclass(frozen=True)
 class Results:
     """The settings that were finished in every fold, and the one chosen."""
@@ -64,25 +56,25 @@ class Results:
     def table(self, *, every: bool = True) -> Iterator[str]:
         """A heading, a line for each setting with what differs, and the chosen one's expected value on new rows; unless
         ``every``, only the best of each path."""
-        candidates = self.candidates if every else self._best_of_paths()
-        settings = [self._setting_in_words(one) for one in candidates]
-        last = {spelled(grid, grid.along.name): None for grid in self._grids if grid.along is not None}
-        names = [name for name in dict.fromkeys(name for one in settings for name in one) if name not in last]
-        differ = [name for name in names if len({one[name] for one in settings if name in one}) > 1]
-        names = [*differ, *last, *self.metrics, "seconds", ""]
-        rows = [dict(zip(names, names, strict=True))]
-        for one, setting in zip(candidates, settings, strict=True):
+        rows = list[dict[str, str]]()
+        for one in self.candidates if every else self._best_of_paths():
+            grid = self.search.grids[one.grid]
+            setting = {spelled(grid, name): shown(value) for name, value in self._setting(one).items()}
             rows.append({**setting, **self._cells(one, ", ".join(self._marks(one)))})
+        last = {spelled(grid, grid.along.name): None for grid in self._grids if grid.along is not None}
+        named = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in last]
+        named = [name for name in named if name not in (*self.metrics, "seconds", "")]
+        differ = [name for name in named if len({row[name] for row in rows if name in row}) > 1]
         if self.average is not None:
             number = len(self.average.members)
             rows.append(self._cells(self.average, f"average of the best on {number} feature maps, chosen"))
         for one in self.references:
             row = self._cells(one, "for comparison" if "loss" in differ else f"for comparison: {one.loss}")
-            rows.append({"C": f"{one.choice['C']:g}", **row} if "C" in one.choice else row)
-        widths = [max(len(row.get(name, "")) for row in rows) for name in names[:-1]]
-        for row in rows:
-            cells = [row.get(name, "").rjust(width) for name, width in zip(names, widths, strict=False)]
-            yield "  ".join([*cells, row[""]]).rstrip()
+            rows.append({"loss": one.loss, **{name: f"{value:g}" for name, value in one.choice.items()}, **row})
+        names = [*differ, *last, *self.metrics, "seconds"]
+        widths = {name: max(len(name), *(len(row.get(name, "")) for row in rows)) for name in names}
+        for row in ({name: name for name in names}, *rows):
+            yield "  ".join([*(row.get(name, "").rjust(widths[name]) for name in names), row.get("", "")]).rstrip()
         if len(self.candidates) > 1:
             worth = ", ".join(f"{metric} {value:.4f}" for metric, value in self.estimates.items())
             best = self.average or self.chosen
@@ -106,32 +98,24 @@ class Results:
         return [one for one in self.candidates if any(one is other for other in best.values())]
 
     def _cells(self, one: Candidate, mark: str) -> dict[str, str]:
-        """Table row of any model, by columns; the last column has no name."""
+        """Figures of any model, by columns; the last column has no name."""
         values = {metric: f"{one.mean(metric):.4f} ± {one.deviation(metric):.4f}" for metric in self.metrics}
-        return {"loss": one.loss, **values, "seconds": f"{math.fsum(one.seconds):.2f}", "": mark}
+        return {**values, "seconds": f"{math.fsum(one.seconds):.2f}", "": mark}
 
-    def _setting_in_words(self, one: Candidate) -> dict[str, str]:
-        """The loss, the features and the settings of a candidate, as the command line has them."""
+    def _setting(self, one: Candidate) -> dict[str, Any]:
+        """The loss, the features, and the settings that any grid varies."""
         grid, fit = self.search.grids[one.grid], self.search.fits[one.grid]
-        features = {name: _in_words(fit, name) for name in ("features", "scale", "pool")}
-        values = {name: getattr(grid.settings, name) for name in declared(type(grid.settings)) if name in self._tried}
-        return {
-            "loss": one.loss,
-            **features,
-            **{spelled(grid, name): shown(value) for name, value in {**values, **one.choice}.items()},
-        }
-
-    @cached_property
-    def _tried(self) -> set[str]:
-        """Names of settings that vary in some grid; the others have their own value of them."""
-        return {axis.name for grid in self._grids for axis in grid.axes}
+        tried = {axis.name for grid in self._grids for axis in grid.axes}
+        settings = {name: getattr(grid.settings, name) for name in declared(type(grid.settings)) if name in tried}
+        pool = ",".join(fit.features.pool or ()) or ("latent" if fit.trainer.capabilities.bags else "")
+        features = {"features": fit.features.features, "scale": fit.features.scale, "pool": pool}
+        return {"loss": one.loss, **features, **settings, **one.choice}
 
     def _marks(self, one: Candidate) -> Iterator[str]:
         if one is self.chosen:
-            edges = self.search.edges(self.candidates, one)
-            names = ", ".join(spelled(self.search.grids[one.grid], name) for name in edges)
+            edges = [spelled(self.search.grids[one.grid], name) for name in self.search.edges(self.candidates, one)]
             if edges:
-                yield f"{names} at the edge of the grid"
+                yield f"{', '.join(edges)} at the edge of the grid"
             yield "chosen" if self.average is None else "the best alone"
         if not one.as_asked:
             yield "stopped early"
@@ -155,11 +139,19 @@ class Results:
             "along": {grid.trainer.loss_name: grid.along.name for grid in self._grids if grid.along is not None},
             "at_edge": search.edges(self.candidates, self.chosen),
             "estimate": self.estimates,
-            "settings": [self._setting(one) for one in self.candidates],
-            **({} if self.average is None else {"average": self._measured(self.average, features=self.average.maps)}),
-            **({"for_comparison": [self._measured(one, model=one.loss, **one.choice) for one in self.references]}
-               if self.references else {}),
-        }  # fmt: skip
+            "settings": [
+                self._measured(
+                    one,
+                    **{name: as_json(value) for name, value in self._setting(one).items()},
+                    C_of_folds=one.C,
+                    states=one.states,
+                    chosen=one is self.chosen and self.average is None,
+                )
+                for one in self.candidates
+            ],
+            "average": None if self.average is None else self._measured(self.average, features=self.average.maps),
+            "for_comparison": [self._measured(one, model=one.loss, **one.choice) for one in self.references],
+        }
 
     def _measured(self, one: Candidate, **about: object) -> JsonDict:
         metrics = {
@@ -167,16 +159,3 @@ class Results:
             for metric in self.metrics
         }
         return {**about, "metrics": metrics, "seconds": one.seconds}
-
-    def _setting(self, one: Candidate) -> JsonDict:
-        from apsvm.selection.search import as_json
-
-        features = {name: _in_words(self.search.fits[one.grid], name) for name in ("features", "scale", "pool")}
-        choice = {name: as_json(value) for name, value in one.choice.items()}
-        mean_C = {"C_of_folds": one.C} if one.C else {}
-        chosen = one is self.chosen and self.average is None
-        return {
-            **self._measured(one, loss=one.loss, **features, **choice, **mean_C),
-            "states": one.states,
-            "chosen": chosen,
-        }

@@ -16,13 +16,11 @@ from apsvm.trainers.base import Progress
 
 #: Seconds before the bar is shown, and between updates.
 PATIENCE, INTERVAL = 2.0, 0.25
-_WIDTH = 24
 
 
 class Bar:
-    """``with Bar("classes", total=10) as bar: … bar.reach(3)`` shows progress, seconds so far and seconds left. Without
-    a total it shows only the seconds so far. It shows nothing if stderr is no terminal, with --quiet or --verbose, or
-    inside another one.
+    """``with Bar("classes", total=10) as bar: … bar.reach(3)`` shows progress and seconds so far. It shows nothing if
+    stderr is no terminal, with --quiet or --verbose, or inside another one.
 
     total : may grow meanwhile
 
@@ -60,14 +58,12 @@ class Bar:
 
     def text(self, seconds: float) -> str:
         """The bar's text after this many seconds."""
-        what, total = printable(self._what), self.total
-        if total is None:
-            count = f" {self._done:,}" if self._done else ""
-            return f"{what}{count}, {seconds:.0f} s"
-        full = min(self._done, total) * _WIDTH // max(1, total)
-        left = seconds * (total - self._done) / self._done if 0 < self._done < total else 0.0
-        about = f", about {left:.0f} s left" if left >= 1.0 else ""
-        return f"[{'#' * full}{'.' * (_WIDTH - full)}] {self._done}/{total} {what}, {seconds:.0f} s{about}"
+        what = printable(self._what)
+        if self.total is not None:
+            what = f"{self._done:,}/{self.total:,} {what}"
+        elif self._done:
+            what = f"{what} {self._done:,}"
+        return f"{what}, {seconds:.0f} s"
 
     def _keep_showing(self) -> None:
         wait = PATIENCE
