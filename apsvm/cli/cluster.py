@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.reading import in_queries_beside, say_remarks
-from apsvm.cli.shared import INTERNAL, MISSING, NO_INPUT, Failure, bad_data, is_set, say
+from apsvm.cli.shared import MISSING, NO_INPUT, Failure, bad_data, is_set, say
 from apsvm.data.file_patterns import parts_of
 from apsvm.data.read_options import ReadOptions
 from apsvm.data.takes import Takes
 
 if TYPE_CHECKING:
-    from apsvm.dask.cluster import Cluster
     from apsvm.data.dataset import Dataset
     from apsvm.trainers.base import AnyTrainer
 
@@ -27,45 +26,32 @@ def rows_on_cluster(data: str, read: ReadOptions, trainer: AnyTrainer, scheduler
     """The rows to train on, with features on the workers while the context lasts; failures end the command."""
     if find_spec("distributed") is None or find_spec("dask") is None:
         raise Failure(MISSING, "--scheduler needs dask.distributed: pip install 'apsvm[dask]'")
+    from apsvm.dask.cluster import ClusterError, cluster_at
     from apsvm.dask.fitting import refusal
     from apsvm.dask.parts import FilePart
     from apsvm.dask.reading import read_to_train
+    from apsvm.trainers.base import unseen
 
     refused = refusal(trainer)
     if refused is not None:
         raise click.UsageError(refused)
     names = _parts_named(data)
     several = trainer.capabilities.labels is Takes.CLASSES
-    with cluster(scheduler) as workers:
-        parts = [FilePart(name, read, multilabel=several) for name in names]
-        with bad_data(data):
-            dataset = in_queries_beside(read_to_train(workers, parts, data), names)
-        say_remarks(dataset)
-        yield dataset
-
-
-@contextmanager
-def cluster(scheduler: str) -> Iterator[Cluster]:
-    """The cluster at this address; failures end the command."""
-    from apsvm.dask.cluster import ClusterError, WorkerError, cluster_at
-    from apsvm.trainers.base import unseen
-
     try:
         with ExitStack() as stack:
             try:
                 workers = stack.enter_context(cluster_at(scheduler, unseen if is_set("quiet") else say))
             except ValueError as error:
                 raise click.UsageError(str(error)) from None
-            yield workers
-    except ClusterError as error:
-        raise Failure(NO_INPUT, str(error)) from None
-    except WorkerError as error:
-        raise Failure(INTERNAL, str(error)) from None
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        what = f"the cluster at {scheduler}" if error.filename is None else f"cannot read {error.filename}"
-        raise Failure(NO_INPUT, f"{what}: {error.strerror or error}") from None
+            parts = [FilePart(name, read, multilabel=several) for name in names]
+            with bad_data(data):
+                dataset = in_queries_beside(read_to_train(workers, parts, data), names)
+            say_remarks(dataset)
+            yield dataset
+    except (ClusterError, OSError) as error:
+        if isinstance(error, BrokenPipeError) or getattr(error, "filename", None) is not None:
+            raise
+        raise Failure(NO_INPUT, f"the cluster at {scheduler}: {error}") from None
 
 
 def _parts_named(pattern: str) -> list[str]:

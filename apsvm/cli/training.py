@@ -157,15 +157,13 @@ OF_GRADES = {"metric": "nDCG(exp)@10", "loss": "ndcg"}
 USUAL_GRADE, HIGHEST_GRADE = 10.0, 1024.0
 
 
-def chosen_by_grades(
-    dataset: Dataset, labels: LabelOptions, options: JsonObject, named: Collection[str]
-) -> Mapping[str, str]:
-    """Values for the options not in ``named``, if labels are grades of rows in queries and ``labels`` is default.
-    Prints them in a line."""
-    from apsvm.data.labels import LabelOptions, are_grades
+def chosen_by_grades(dataset: Dataset, options: JsonObject, named: Collection[str]) -> Mapping[str, str]:
+    """Values for the options not in ``named``, if labels are grades of rows in queries and no option gives them another
+    meaning. Prints them in a line."""
+    from apsvm.data.labels import are_grades
 
     chosen = {option: value for option, value in OF_GRADES.items() if option in options and option not in named}
-    if not chosen or labels != LabelOptions() or not are_grades(dataset):
+    if not chosen or not {"positive_label", "relevant_from"}.isdisjoint(named) or not are_grades(dataset):
         return {}
     values = " ".join(f"--{option} {shlex.quote(value)}" for option, value in chosen.items())
     remark(f"queries with grades: {values}", dataset.source)

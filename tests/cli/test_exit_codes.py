@@ -368,7 +368,6 @@ def test_the_page_says_what_every_code_means():
         (("--loss", "lambdarank"), "--loss ndcg"),
         (("--valid", "v.svm"), "apsvm eval"),
         (("--positive-label", "1", "--relevant-from", "1"), "--positive-label does not go with --relevant-from"),
-        (("--scheduler", "http://localhost:1"), "tcp"),
         (("--los", "ap"), "did you mean --loss?"),
         (("--label-colum", "y"), "did you mean --label-column?"),
     ],

@@ -169,7 +169,7 @@ def test_shapes_that_are_none(bumps, digits, run, tmp_path):
     assert "no feature has a curve of its own" in done.stderr
     run("train", "-q", *HINGE, digits.path, tmp_path / "classes", "--one-vs-rest", "-C", 1, "--features", "piecewise:1")
     assert "choose one" in run("plot", "shapes", tmp_path / "classes", "-o", tmp_path / "x.png", code=65).stderr
-    run("plot", "shapes", tmp_path / "classes", "-o", tmp_path / "x.png", "--class", 8)
+    run("plot", "shapes", tmp_path / "classes", "-o", tmp_path / "x.png", "--positive-label", 8)
     assert (tmp_path / "x.png").read_bytes()[:4] == b"\x89PNG"
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from apsvm._support.types import JsonDict, JsonObject
+from apsvm._support.types import JsonDict
 from apsvm.cli import training
 from apsvm.cli.options.config import config_option
 from apsvm.cli.options.parameters import FEATURES, METRIC, Several
-from apsvm.cli.options.table import TRAINING, files, options
+from apsvm.cli.options.table import TRAINING, files
+from apsvm.cli.options.table import options as with_options
 from apsvm.cli.options.trainers import (
     LOSS,
     TrainersCommand,
@@ -33,8 +34,6 @@ from apsvm.trainers import trainer_of
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
-    from apsvm.data.labels import LabelOptions
-    from apsvm.metrics import Metric
     from apsvm.selection.race import Candidate, PathInFold
     from apsvm.selection.search import Followers, SettingsSearch
 
@@ -65,13 +64,13 @@ _COMMON = {
     "--loss", type=Several(LOSS), default="ap", show_default="ap; of queries with grades ndcg",
     help="Losses to try.",
 )  # fmt: skip
-@options("folds", "output", "json", "time_limit", "rivals", "jobs", "seed", *TRAINING,
+@with_options("folds", "output", "json", "time_limit", "rivals", "jobs", "seed", *TRAINING,
          "pool", features={"type": Several(FEATURES)},
          threshold={"needs": "output"}, calibrate={"needs": "output"},
          verbose={"help": "Print every setting that was compared, and the certificate."})  # fmt: skip
 @config_option
 @with_read_options
-def cv(data: str, read: ReadOptions, **values: Any) -> int:
+def cv(data: str, read: ReadOptions, **options: Any) -> int:
     """Compare settings by cross-validation on DATA, and train the best one.
 
     Without --loss, --features and settings it tries losses, both bounds, feature maps and values of C. -o writes the
@@ -85,74 +84,68 @@ def cv(data: str, read: ReadOptions, **values: Any) -> int:
     are trained in one go, as a path; each combination of other settings is trained by itself. A multiple such as 1x is
     of the C that fits the scale of the features in the fold's training rows. Deviations are between folds.
     """
-    run = _Run.of_options(data, read, values)
-    dataset = run.read()
-    run = run.by_labels_of(dataset)
-    with training.signals_caught() as signals, bad_data(dataset.source):
-        return replace(run, signals=signals).run(dataset)
+    from apsvm.trainers.fitting import bags_settled
+
+    run = _Run(data, read, options)
+    dataset = training.read_to_train(data, replace(read, threads=options["jobs"]))
+    if options["pool"] is not None:
+        dataset = bags_settled(dataset, run.grids[0].trainer, options["pool"])
+    run.look_at_labels(dataset)
+    with training.signals_caught() as run.signals, bad_data(dataset.source):
+        return run.run(dataset)
 
 
-@dataclass(frozen=True)
 class _Run:
     """The options, checked before anything is read.
 
     Attributes
     ----------
-    data, read_options : the rows, and how to read them
-    options, labels : the options' values, and those on labels
     metrics : metrics of the settings, by name; the first one chooses
-    grids : settings to try for each loss
+    grids : settings to try for each loss and feature map
     tries_all : True if nothing to try was named: the portfolio is tried
-    began : start time, by ``time.monotonic``
     signals : what stops it
     """
 
-    data: str
-    read_options: ReadOptions
-    options: JsonDict
-    labels: LabelOptions
-    metrics: Mapping[str, Metric]
-    grids: Sequence[Grid]
-    tries_all: bool
-    began: float
-    signals: training.Signals = field(default_factory=training.Signals)
-
-    @classmethod
-    def of_options(cls, data: str, read: ReadOptions, options: JsonDict) -> _Run:
-        from apsvm.data.labels import LabelOptions
+    def __init__(self, data: str, read: ReadOptions, options: JsonDict) -> None:
         from apsvm.metrics.evaluate import parse_metrics
 
-        began, named = time.monotonic(), all_given()
+        self.began, self.read, self.options, self.named = time.monotonic(), read, options, all_given()
+        refuse_options_of_others(options["loss"], self.named)
         tried = {"loss", "features", *(option.name for option in options_of_trainers())}
-        refuse_options_of_others(options["loss"], named)
+        self.tries_all = self.named.isdisjoint(tried)
+        self.metrics = parse_metrics(options["metric"])
+        self.grids = self._grids(options["loss"])
         inputs: dict[str, str | None] = {"query_weights": options["query_weights"]}
-        labels = LabelOptions(positive_label=options["positive_label"], relevant_from=options["relevant_from"])
-        grids = _grids(options["loss"], options, named, read)
-        for grid in grids:
+        for grid in self.grids:
             inputs |= grid.trainer.inputs()
         training.check_outputs(options["output"], "--json", options["json"], data=data, **inputs)
-        read = replace(read, threads=options["jobs"])
-        return cls(data, read, options, labels, parse_metrics(options["metric"]), grids, named.isdisjoint(tried), began)
+        self.signals = training.Signals()
 
-    def read(self) -> Dataset:
-        """The data; bags are pooled to rows here."""
-        from apsvm.trainers.fitting import bags_settled
+    def _grids(self, losses: Sequence[str]) -> list[Grid]:
+        """Settings to try for each loss, with every feature map; invalid ones end the command."""
+        return [self._grid(loss, features) for loss in losses for features in self.options["features"]]
 
-        dataset, pool = training.read_to_train(self.data, self.read_options), self.options["pool"]
-        return dataset if pool is None else bags_settled(dataset, self.grids[0].trainer, pool)
+    def _grid(self, loss: str, features: str) -> Grid:
+        trainer, options = trainer_of(loss), self.options
+        fixed = settings_named(trainer, options, self.named)
+        chosen = frozenset(fixed)
+        tried = {name: fixed.pop(name) for name in chosen if isinstance(fixed[name], tuple)}  # options that take lists
+        with usage_errors(loss):
+            settings = trainer.Settings(**fixed, seed=options["seed"])
+            grid = Grid.of(lambda one: trainer(loss, one, chosen), settings, tried)
+        how = training.checked(grid.trainer, {**options, "features": features}, self.read, options["pool"])
+        return replace(grid, labels=how[0], features=how[1])
 
-    def by_labels_of(self, dataset: Dataset) -> _Run:
-        """The run with loss and metric for grades, if the rows have grades and the user named neither."""
+    def look_at_labels(self, dataset: Dataset) -> None:
+        """Takes the loss and the metric for grades, if the rows have grades and the user named neither."""
         from apsvm.metrics.evaluate import parse_metrics
 
-        named = all_given() | ({"loss"} if self.tries_all else set())
-        chosen = training.chosen_by_grades(dataset, self.labels, self.options, named)
-        run = self
+        named = self.named | ({"loss"} if self.tries_all else set())
+        chosen = training.chosen_by_grades(dataset, self.options, named)
         if "metric" in chosen:
-            run = replace(run, metrics=parse_metrics([chosen["metric"]]))
+            self.metrics = parse_metrics([chosen["metric"]])
         if "loss" in chosen:
-            run = replace(run, grids=_grids([chosen["loss"]], self.options, named, self.read_options))
-        return run
+            self.grids = self._grids([chosen["loss"]])
 
     def run(self, dataset: Dataset) -> int:
         """Compares, prints the table, trains the best; returns the exit code."""
@@ -288,27 +281,6 @@ class _Run:
         return Followers(path, lambda: bool(self.signals) or self.is_over())
 
     def _common(self, dataset: Dataset) -> JsonDict:
-        options = {**self.options, "features": self.options["features"][0]}
-        return {
-            "labels": self.labels,
-            "features": training.checked(self.grids[0].trainer, options, self.read_options, options["pool"])[1],
-            "seed": options["seed"],
-            "query_weights": training.query_weights(options["query_weights"], dataset),
-        }
-
-
-def _grids(losses: Sequence[str], options: JsonObject, named: Collection[str], read: ReadOptions) -> list[Grid]:
-    """Settings to try for each loss, with every feature map; invalid ones end the command."""
-    return [_grid(loss, options, named, read, features) for loss in losses for features in options["features"]]
-
-
-def _grid(loss: str, options: JsonObject, named: Collection[str], read: ReadOptions, features: str) -> Grid:
-    trainer = trainer_of(loss)
-    fixed = settings_named(trainer, options, named)
-    chosen = frozenset(fixed)
-    tried = {name: fixed.pop(name) for name in chosen if isinstance(fixed[name], tuple)}  # options that take lists
-    with usage_errors(loss):
-        settings = trainer.Settings(**fixed, seed=options["seed"])
-        grid = Grid.of(lambda one: trainer(loss, one, chosen), settings, tried)
-    _, own = training.checked(grid.trainer, {**options, "features": features}, read, options["pool"])
-    return replace(grid, features=own)
+        weights = training.query_weights(self.options["query_weights"], dataset)
+        of_first = {"labels": self.grids[0].labels, "features": self.grids[0].features}
+        return {**of_first, "seed": self.options["seed"], "query_weights": weights}

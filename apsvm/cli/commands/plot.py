@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
 from apsvm.cli.help import HelpfulCommand
-from apsvm.cli.options.parameters import Number
 from apsvm.cli.options.table import FILE, files, options
 from apsvm.cli.reading import how_to_read, one_linear_ranker, read_any_model
 from apsvm.cli.scored import Scored, score_data
@@ -49,8 +48,7 @@ def convergence(logs: tuple[str, ...], output: str) -> None:
     """
     from apsvm.report.pictures.convergence import Convergence
 
-    with drawing(output, logs):
-        write_picture(Convergence.of_logs({path: read_records(path) for path in logs}), output)
+    _draw(lambda: Convergence.of_logs({path: read_records(path) for path in logs}), output, logs)
 
 
 @plot.command()
@@ -64,8 +62,7 @@ def heatmap(log: str, output: str) -> None:
     """
     from apsvm.report.pictures.heatmap import Heatmap
 
-    with drawing(output, [log], log):
-        write_picture(Heatmap.of_log(read_records(log)), output)
+    _draw(lambda: Heatmap.of_log(read_records(log)), output, [log], log)
 
 
 @plot.command(name="pr", cls=HelpfulCommand)
@@ -95,14 +92,16 @@ def precision_recall(
     files = [data, *models, *scores]
     if files.count("-") > 1:
         raise click.UsageError("only one of the files can be standard input")
-    with drawing(output, files, data):
+    labels = LabelOptions(positive_label=positive_label, relevant_from=relevant_from)
+
+    def picture() -> Picture:
         rankers = {path: read_any_model(path) for path in models}
         for path, model in rankers.items():
             if model.lists_items:
                 raise Failure(BAD_DATA, f"{path}: {model.description} has no precision–recall curve of rows")
-        labels = LabelOptions(positive_label=positive_label, relevant_from=relevant_from)
-        scored = score_data(data, rankers, scores, labels, read, ignore_unknown=ignore_unknown)
-        write_picture(curves_of(scored), output)
+        return curves_of(score_data(data, rankers, scores, labels, read, ignore_unknown=ignore_unknown))
+
+    _draw(picture, output, files, data)
 
 
 #: Curves that are drawn, and heat maps below them.
@@ -111,9 +110,10 @@ MOST_SHAPES, MOST_PAIRS = 12, 6
 
 @plot.command()
 @files("MODEL")
-@click.option("--class", "label", type=Number(), help="Of a model of several classes (--one-vs-rest): the one to draw.")
+@options(positive_label={"help": "Of a model of several classes: the one to draw.", "show_default": False,
+                         "excludes": ""})  # fmt: skip
 @_OUTPUT
-def shapes(model: str, label: float | None, output: str) -> None:
+def shapes(model: str, positive_label: float | str | None, output: str) -> None:
     """Draw the effect of each feature on the score, over the values of the training rows.
 
     The twelve widest are drawn. With --features linear, logarithms or products, bars show the largest weights, each for
@@ -123,20 +123,18 @@ def shapes(model: str, label: float | None, output: str) -> None:
     """
     from apsvm.report.pictures.shapes import Bars, Shapes
 
-    with drawing(output, [model], model):
-        ranker = one_linear_ranker(read_any_model(model), label, model)
+    def picture() -> Picture:
+        ranker = one_linear_ranker(read_any_model(model), positive_label, model)
         feature_map = ranker.feature_map
         if feature_map is None or (feature_map.parts() is not None and feature_map.limits(0) is None):
-            picture: Picture = Bars.of_ranker(ranker, MOST_SHAPES)
-        else:
-            picture = Shapes.of_ranker(ranker, (MOST_SHAPES, MOST_PAIRS))
-        write_picture(picture, output)
+            return Bars.of_ranker(ranker, MOST_SHAPES)
+        return Shapes.of_ranker(ranker, (MOST_SHAPES, MOST_PAIRS))
+
+    _draw(picture, output, [model], model)
 
 
-@contextmanager
-def drawing(output: str, inputs: Sequence[str], source: str = "") -> Iterator[None]:
-    """Checks matplotlib, the format and the path of a picture before the work, and turns errors in drawing it, of
-    ``source``, into a ``Failure``."""
+def _draw(picture: Callable[[], Picture], output: str, inputs: Sequence[str], source: str = "") -> None:
+    """Checks matplotlib, the format and the path before the work, makes the picture, of ``source``, and writes it."""
     from importlib.util import find_spec
 
     from apsvm.report.pictures.base import PictureError, format_of
@@ -150,7 +148,9 @@ def drawing(output: str, inputs: Sequence[str], source: str = "") -> Iterator[No
         raise click.UsageError(str(error)) from None
     check_output(output, **{f"input {at}": path for at, path in enumerate(inputs, 1)})
     with bad_data(source):
-        yield
+        drawn = picture()
+        with writing(output):
+            drawn.save(output)
 
 
 def read_records(path: str) -> Sequence[Record]:
@@ -191,8 +191,3 @@ def curves_of(scored: Scored) -> Picture:
         curves += of_model if len(scored.scores) == 1 else of_model[:1]
         base_rate = mean_base_rate(each)
     return PrecisionRecall(curves, base_rate)
-
-
-def write_picture(picture: Picture, output: str) -> None:
-    with writing(output):
-        picture.save(output)

@@ -79,7 +79,7 @@ def train(data: str, model: str | None, read: ReadOptions, **options: Any) -> in
         others = {name: options[name] for name in ("validation", "query_weights")}
         training.check_outputs(out, "--log", options["log"], data=data, **trainer.inputs(), **others)
     with _rows(data, read, trainer, options["scheduler"]) as dataset:
-        chosen = _chosen_by_rows(dataset, options, labels, trainer, features)
+        chosen = _chosen_by_rows(dataset, options, trainer, features)
         options |= chosen
         trainer = planned(options["loss"], options, named | chosen.keys())
         with bad_data(dataset.source):
@@ -131,13 +131,11 @@ def _rows(data: str, read: ReadOptions, trainer: AnyTrainer, scheduler: str | No
         yield dataset
 
 
-def _chosen_by_rows(
-    dataset: Dataset, options: JsonObject, labels: LabelOptions, trainer: AnyTrainer, features: FeatureOptions
-) -> JsonDict:
+def _chosen_by_rows(dataset: Dataset, options: JsonObject, trainer: AnyTrainer, features: FeatureOptions) -> JsonDict:
     """Options chosen by the rows: the loss if labels are grades, --latent if rows are in bags."""
     named, chosen = all_given(), JsonDict()
     if not options["one_vs_rest"]:
-        chosen |= training.chosen_by_grades(dataset, labels, options, named)
+        chosen |= training.chosen_by_grades(dataset, options, named)
     in_bags = dataset.bags is not None and not dataset.ignores_bags and features.pool is None
     if in_bags and "latent" not in named and "latent" in declared(type(trainer.settings)):
         chosen["latent"] = True
