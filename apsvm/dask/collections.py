@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from apsvm._support.naming import named_as_parameters
 from apsvm._support.types import Collection, Matrix, Part
 from apsvm.dask.cluster import Cluster
 from apsvm.dask.parts import frame_or_array
@@ -64,11 +65,10 @@ def rows_of(cluster: Cluster, X: Collection) -> Dataset:
     ------
     TypeError : X is not a collection; ValueError : parts that are not features, or do not fit together
     """
-    from apsvm.estimators.frames import as_value_errors
     from apsvm.estimators.messages import logger
 
     loaded = cluster.compute(frame_or_array, parts_of("X", X))
-    with as_value_errors():
+    with named_as_parameters({}):
         data = data_of(cluster, loaded, "X")
     for remark in () if data.table is None else data.table.remarks:
         logger.info("%s", remark)

@@ -19,18 +19,10 @@ from apsvm.estimators.rows import numbered, require_shared
 
 
 class StackedBags(NamedTuple):
-    """Rows of several bags.
+    """Rows of several bags."""
 
-    Attributes
-    ----------
-    X : ndarray or csr_array
-        (n, d), the rows of all bags; CSR if a bag is sparse.
-    bags : ndarray
-        (n,) int64, the number of each row's bag, from 0.
-    """
-
-    X: Matrix
-    bags: NDArray[np.int64]
+    X: Matrix  #: (n, d) ndarray, the rows of all bags; a csr_array if a bag is sparse
+    bags: NDArray[np.int64]  #: (n,) the number of each row's bag, from 0
 
 
 def stack_bags(bags: Sequence[Matrix]) -> StackedBags:

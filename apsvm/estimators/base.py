@@ -51,22 +51,13 @@ MOST_ROWS = 1_000
 
 
 class Explanation(NamedTuple):
-    """Contributions of columns to scores.
+    """Contributions of columns to scores."""
 
-    Attributes
-    ----------
-    base : ndarray
-        (n,) float64, the score of a row of training means if the feature map knows them, else of a row of zeros; with
-        several components, by the highest one for each row.
-    names : list[str]
-        (p,) the columns of X; the last one stands for all features together if the map mixes many.
-    gave : ndarray
-        (n, p) float64, the contribution of each column to each score, above the base.
-    """
-
+    #: (n,) the score of a row of training means if the feature map knows them, else of a row of zeros; with several
+    #: components, by the highest one for each row.
     base: NDArray[np.float64]
-    names: list[str]
-    gave: NDArray[np.float64]
+    names: list[str]  #: (p,) the columns of X; the last one stands for all features together if the map mixes many
+    gave: NDArray[np.float64]  #: (n, p) the contribution of each column to each score, above the base
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

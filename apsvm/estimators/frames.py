@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,7 +101,7 @@ def features_in(frame: Any, columns: Columns | None) -> tuple[Matrix, Columns]:
             f"{type(frame).__name__}"
         )
     remarks: list[str] = []
-    with as_value_errors():
+    with named_as_parameters({}):
         table, is_new = table_in(frame), columns is None
         if columns is None:
             names = tuple(table.columns)
@@ -114,31 +112,14 @@ def features_in(frame: Any, columns: Columns | None) -> tuple[Matrix, Columns]:
     return X, columns
 
 
-@contextmanager
-def as_value_errors() -> Iterator[None]:
-    """Turns DataErrors into ValueErrors whose messages name parameters instead of options."""
-    try:
-        with named_as_parameters({}):
-            yield
-    except DataError as error:
-        raise ValueError(str(error)) from None
-
-
 def table_in(frame: Any) -> Table:
-    """The cells of a frame. Raises DataError."""
-    from apsvm.data.tables.arrow import table_of_frame
-
-    return table_of_frame(*_arrow(frame), _SOURCE)
-
-
-def _arrow(frame: Any) -> tuple[Any, list[str]]:
-    """The frame as an Arrow table, and the names of object columns that were converted to text. Raises DataError."""
+    """The cells of a frame; those of object columns that Arrow cannot type are texts. Raises DataError."""
     import pyarrow
 
-    from apsvm.data.tables.arrow import array_of_words
+    from apsvm.data.tables.arrow import array_of_words, table_of_frame
 
     if hasattr(frame, "to_arrow"):
-        return frame.to_arrow(), []
+        return table_of_frame(frame.to_arrow(), [], _SOURCE)
     arrays, text = [], list[str]()
     for at, name in enumerate(frame.columns):
         column = frame.iloc[:, at]
@@ -146,14 +127,11 @@ def _arrow(frame: Any) -> tuple[Any, list[str]]:
             column = column.cat.rename_categories(column.cat.categories.map(str))  # of pandas.cut
         try:
             arrays.append(pyarrow.Array.from_pandas(column))
-        except UnicodeEncodeError:
-            raise DataError(
-                f"{_SOURCE}: column {name!r}: a word has half of a surrogate pair, which is no text"
-            ) from None
         except (pyarrow.ArrowException, ValueError, TypeError, OverflowError) as error:
             values = [None if missing else value for value, missing in zip(column, column.isna(), strict=True)]
-            if not all(isinstance(value, str | bool | int | float | np.number | np.bool_ | None) for value in values):
+            plain = (isinstance(value, str | bool | int | float | np.number | np.bool_ | None) for value in values)
+            if isinstance(error, UnicodeEncodeError) or not all(plain):  # half of a surrogate pair is no text
                 raise DataError(f"{_SOURCE}: column {name!r}: expected numbers, words or dates ({error})") from None
             arrays.append(array_of_words(values))
             text.append(str(name))
-    return pyarrow.table(arrays, names=[str(name) for name in frame.columns]), text
+    return table_of_frame(pyarrow.table(arrays, names=[str(name) for name in frame.columns]), text, _SOURCE)

@@ -50,7 +50,14 @@ def count_rows(X: Matrix, qid: Column, sample_weight: Column, *, by_query: bool,
     if not by_query or (by_pair and not is_whole):
         return Counted(every, groups, costs=sample_weight * (n_rows / sample_weight.sum()))
     if groups is None or by_pair:
-        members = np.repeat(every, _copies(sample_weight))
+        if not is_whole:
+            row = int(np.argmax(sample_weight != np.floor(sample_weight)))
+            raise ValueError(
+                f"a row of sample_weight k counts as k rows: expected whole numbers, found {sample_weight[row]:g} in "
+                f"row {row}, and {sample_weight.sum():g} of at most {MOST_COPIES} copies of rows. Queries (qid), "
+                "loss='zero-one' and RankNCG accept fractions; a ranking metric needs no weights against imbalance"
+            )
+        members = np.repeat(every, sample_weight.astype(np.int64))
         return Counted(members, None if groups is None else groups[members])
     first = np.unique(groups, return_index=True)[1]
     require_shared("sample_weight", sample_weight, first[groups], "query")
@@ -80,18 +87,3 @@ def numbered(name: str, column: Column, n_rows: int) -> NDArray[np.int64]:
     if ids.dtype.kind == "f" and not np.isfinite(ids).all():
         raise ValueError(f"{name} contains NaN or infinity")
     return distinct_values(name, ids)[1].astype(np.int64)
-
-
-def _copies(sample_weight: NDArray[np.float64]) -> NDArray[np.int64]:
-    fractions = sample_weight != np.floor(sample_weight)
-    if fractions.any():
-        row = int(np.argmax(fractions))
-        raise ValueError(
-            f"a row of sample_weight k counts as k rows: expected whole numbers, found {sample_weight[row]:g} in row "
-            f"{row}. Queries (qid), loss='zero-one' and RankNCG accept fractions; a ranking metric needs no weights "
-            "against imbalance"
-        )
-    if sample_weight.sum() > MOST_COPIES:
-        copies = f"{sample_weight.sum():g}"
-        raise ValueError(f"expected at most {MOST_COPIES} copies of rows, sample_weight asks for {copies}")
-    return sample_weight.astype(np.int64)

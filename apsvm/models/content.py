@@ -29,27 +29,18 @@ OF_THE_MAP = "map."
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Content of a file for ``Model.of_content``, which takes every field and array. All methods raise ModelError.
-
-    Attributes
-    ----------
-    header : the model's header
-    fields, arrays : fields and arrays of the kind that are not taken yet, by name
-    feature_map : the feature map; None for the identity
-    columns : number of mapped columns
-    dtype : type of the arrays
-    """
+    """Content of a file for ``Model.of_content``, which takes every field and array. All methods raise ModelError."""
 
     header: Header
-    fields: JsonDict
-    arrays: dict[str, AnyArray]
-    feature_map: FeatureMap | None
-    columns: int
-    dtype: str
+    fields: JsonDict  #: fields of the kind that are not taken yet
+    arrays: dict[str, AnyArray]  #: arrays of the kind that are not taken yet, by name
+    feature_map: FeatureMap | None  #: None for the identity
+    columns: int  #: number of mapped columns
+    dtype: str  #: type of the arrays
 
     def field(self, name: str, kind: Any) -> Any:
         """The field of this name, as the type of an annotation."""
-        return _field(self.fields, name, kind)
+        return checked(kind, self.fields.pop(name, None), name)
 
     def array(self, name: str, *shape: int) -> AnyArray:
         """The finite array of this name and shape, in the machine's byte order."""
@@ -84,11 +75,13 @@ class Content:
 
 def content_of(content: JsonObject, arrays: Arrays, dtype: str) -> Content:
     """Content of a file with this JSON and these arrays. Raises ModelError."""
-    in_header, fields = _divided(content)
-    header, _ = Header.from_json(in_header), fields.pop("kind", None)
+    of_header, fields = _divided(content)
+    fields.pop("kind", None)
+    header = Header.from_json(of_header)
     of_map = {name.removeprefix(OF_THE_MAP): array for name, array in arrays.items() if name.startswith(OF_THE_MAP)}
     others = {name: array for name, array in arrays.items() if not name.startswith(OF_THE_MAP)}
-    features, width = header.features, _field(fields, "width", int)
+    result = Content(header, fields, others, None, checked(int, fields.pop("width", None), "width"), dtype)
+    features, width = header.features, result.columns
     n_features, rest = divmod(width, features.columns_of_feature)
     require(n_features >= 0 == rest, f"a multiple ≥ 0 of {features.columns_of_feature} in 'width', found {width}")
     require(features.names is None or len(features.names) == n_features, f"{n_features} 'features.names'")
@@ -98,10 +91,10 @@ def content_of(content: JsonObject, arrays: Arrays, dtype: str) -> Content:
         raise ModelError(f"its feature map {features.map!r}: {error}") from None
     require(learned.name == features.map, f"{learned.name!r} in 'features.map', found {features.map!r}")
     if learned.name == LINEAR:
-        return Content(header, fields, others, None, width, dtype)
-    columns = _field(fields, "columns", int)
+        return result
+    columns = result.field("columns", int)
     require(columns == learned.n_out, f"{learned.n_out} in 'columns', found {columns}")
-    return Content(header, fields, others, learned, columns, dtype)
+    return replace(result, feature_map=learned, columns=columns)
 
 
 def _divided(content: JsonObject) -> tuple[JsonDict, JsonDict]:
@@ -109,7 +102,3 @@ def _divided(content: JsonObject) -> tuple[JsonDict, JsonDict]:
     own = {"schema", *Header.__dataclass_fields__}
     of_header = {name: value for name, value in content.items() if name in own}
     return of_header, {name: value for name, value in content.items() if name not in own}
-
-
-def _field(fields: JsonDict, name: str, kind: Any) -> Any:
-    return checked(kind, fields.pop(name, None), name)

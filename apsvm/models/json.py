@@ -71,7 +71,7 @@ def decoded(kind: type[T], value: object, where: str = "", whole: T | None = Non
     return kind(**found) if whole is None else dataclasses.replace(whole, **found)
 
 
-def checked(kind: typing.Any, value: object, where: str, whole: typing.Any = None) -> object:
+def checked(kind: typing.Any, value: object, where: str, whole: typing.Any = None) -> typing.Any:
     """``value``, at the path ``where``, as the type of the annotation ``kind``; see ``decoded``. Raises ModelError."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
