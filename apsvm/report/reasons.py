@@ -125,7 +125,8 @@ def _add_shared_dates(of_rows: Contributions, base: NDArray[np.float64], columns
 
 def _feature(name: str, value: float) -> str:
     """The text of a feature; one-hot features have their value in the name."""
-    return name if "=" in name and value == 1.0 else f"{name}={value:.{_DIGITS}g}"
+    text = f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.{_DIGITS}g}"
+    return name if "=" in name and value == 1.0 else f"{name}={text}"
 
 
 def _medians(ranker: Model) -> NDArray[np.float64] | None:
