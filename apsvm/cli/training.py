@@ -381,7 +381,7 @@ def say_what_became(
         if not header.as_asked:  # a missing threshold, also in outcome.as_asked, has its own caution
             say(f"warning: {ending(outcome)}")
         return
-    for line in summary(outcome) if verbose else short_summary(outcome, header.metric):
+    for line in summary(outcome, header.metric) if verbose else short_summary(outcome, header.metric):
         say(line)
     if verbose and not model.lists_items:
         say(training_metric(fit.dataset, model))

@@ -23,8 +23,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm._support.types import JsonDict
-from apsvm.selection.grids import Axis, Grid
 from apsvm.selection.race import Candidate, OutOfFold
 
 #: Difference of a metric of a single list below which candidates are about as good. Candidates within it, or within a
@@ -126,23 +124,3 @@ def _standardised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     deviation = float(scores.std())
     result: NDArray[np.float64] = (scores - scores.mean()) / (deviation if deviation > 0.0 else 1.0)
     return result
-
-
-def at_the_edge(candidates: Sequence[Candidate], grid: Grid, chosen: Candidate) -> list[str]:
-    """Settings of which ``chosen`` has the lowest or the highest value tried."""
-    names = []
-    for axis in grid.axes:
-        on_it = _line(candidates, chosen, axis)
-        if axis.numeric and len(on_it) > 1 and chosen in (on_it[0], on_it[-1]):
-            names.append(axis.name)
-    return names
-
-
-def _line(candidates: Sequence[Candidate], through: Candidate, axis: Axis) -> list[Candidate]:
-    """Candidates that differ from ``through`` only in this setting, ascending."""
-
-    def others(candidate: Candidate) -> JsonDict:
-        return {name: value for name, value in candidate.choice.items() if name != axis.name}
-
-    on_it = [one for one in candidates if one.grid == through.grid and others(one) == others(through)]
-    return sorted(on_it, key=lambda candidate: axis.position(candidate.choice[axis.name]))

@@ -144,8 +144,7 @@ def _trained(
     results = trainer.train(data, watch, start=start, validation=validation, train_class=completion.train_class)
     for outcome in results:
         if completion.choice is not None:
-            notes, seconds = [completion.in_words(), *outcome.notes], {"choosing": completion.seconds}
-            outcome = replace(outcome, notes=notes, seconds={**seconds, **outcome.seconds})
+            outcome = replace(outcome, seconds={"choosing": completion.seconds, **outcome.seconds})
         yield outcome
 
 
@@ -236,12 +235,6 @@ class Completion:
             before = replace(before, trainer=_start_of(trainer), label=label)
         of_class = replace(self, trainer=trainer, label=label, seconds=0.0, before=before)
         yield from of_class.train(data, watch, start, validation)
-
-    def in_words(self) -> str:
-        """Describes the choice in a sentence."""
-        assert self.choice is not None
-        assert isinstance(self.trainer, StructuredSVMTrainer)
-        return self.choice.in_words(self.trainer.loss.starts_from or "")
 
     def held_out(self) -> tuple[list[OutOfFold], list[OutOfFold]]:
         """Held-out scores of the choice (``Choice.out_of_fold``)."""
@@ -397,7 +390,7 @@ class Completion:
             details={**outcome.details, "choice": about},
         )
         if self.label is None:
-            notes = [self.in_words(), *([] if self.mixture is None else [str(self.mixture)]), *outcome.notes]
+            notes = [*([] if self.mixture is None else [str(self.mixture)]), *outcome.notes]
             outcome = replace(outcome, notes=notes, seconds={"choosing": self.seconds, **outcome.seconds})
         return self._with_threshold(outcome, data)
 

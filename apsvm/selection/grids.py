@@ -158,10 +158,6 @@ class Grid:
         """Axis that rows of a table follow first: the path, or else the last numeric axis."""
         return self.axes[-1] if self.axes and self.axes[-1].numeric else None
 
-    def axis(self, name: str) -> Axis:
-        """The axis of that name."""
-        return next(axis for axis in self.axes if axis.name == name)
-
     def variants(self) -> Iterator[Variant]:
         """All variants."""
         yield from self._variants({axis.name: axis.values for axis in self.axes})

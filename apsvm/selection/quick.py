@@ -36,7 +36,7 @@ from apsvm.trainers.settings import Multiple, amount
 from apsvm.trainers.structured_svm.default_c import default_C
 from apsvm.trainers.structured_svm.objective import loss_of_order, risk_of
 from apsvm.trainers.structured_svm.plan import Plan
-from apsvm.trainers.structured_svm.settings import DEFAULT_C, shown_C
+from apsvm.trainers.structured_svm.settings import DEFAULT_C
 from apsvm.trainers.structured_svm.training import train
 
 if TYPE_CHECKING:
@@ -141,19 +141,6 @@ class Choice:
     def best_C(self, bound: str) -> float | Multiple:
         """C with the lowest loss for this bound; the default if the bound was not tried."""
         return next((_C(one) for one in self.candidates if one.choice["bound"] == bound), Multiple(1.0))
-
-    def in_words(self, start: str = "") -> str:
-        """Describes the choice in a line; ``start`` is the loss that was compared, if another loss starts from its
-        model."""
-        begins, loss = (f"--bound auto of the start, {start}", f"{start} loss") if start else ("--bound auto", "loss")
-        if not self.candidates:
-            return f"{begins}: {self.bound} ({self.how})"
-        other = next((one for one in self.candidates if one.choice["bound"] != self.bound), None)
-        against = ""
-        if other is not None:
-            against = f"; {other.choice['bound']} at its best: {other.mean(LOSS):.4g} (C = {shown_C(_C(other))})"
-        C = shown_C(self.C[0] if len(self.C) == 1 else _C(self.candidates[0]))
-        return f"{begins}: {self.bound}, C = {C}: {loss} {self.loss:.4g} on rows held out ({self.how}){against}"
 
 
 def choose(

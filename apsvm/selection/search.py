@@ -19,7 +19,7 @@ from apsvm.data.rows import Rows
 from apsvm.models.header import Json
 from apsvm.selection.average import Average, average_with, refitted
 from apsvm.selection.bags import bags_as_rows, of_bags
-from apsvm.selection.choose import Estimate, at_the_edge, best, chosen_by_others, pooled_ap
+from apsvm.selection.choose import Estimate, best, chosen_by_others, pooled_ap
 from apsvm.selection.completion import outcomes
 from apsvm.selection.cross_validation import CrossValidation
 from apsvm.selection.folds import Fold, copies_of, make_folds
@@ -258,10 +258,6 @@ class SettingsSearch:
         folds = min(3, max(len(one.folds) for one in candidates))
         given_up = [one for one in self.candidates(folds) if one.grid not in self.alive]
         return chosen_by_others([*candidates, *given_up], self.metric)
-
-    def edges(self, candidates: Sequence[Candidate], chosen: Candidate) -> list[str]:
-        """Settings of which ``chosen`` has the lowest or the highest value tried."""
-        return at_the_edge(candidates, self.grids[chosen.grid], chosen)
 
     def description(self) -> dict[str, Json]:
         """Description of the comparison, for the header."""

@@ -20,7 +20,7 @@ from apsvm.data.takes import Takes
 from apsvm.models.header import SkippedClass
 from apsvm.trainers.base import AnyTrainer, Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.settings import Settings, SettingsError
-from apsvm.trainers.summary import summary
+from apsvm.trainers.summary import end_in_full
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,7 +127,7 @@ class ClassTraining:
     def lines(self, format_label: Callable[[float], str]) -> Iterator[str]:
         """Summary of the class's training, for people; ``format_label`` formats the label."""
         if self.outcome is not None:
-            yield f"class {format_label(self.label)}: {'; '.join(summary(self.outcome))}"
+            yield f"class {format_label(self.label)}: {'; '.join(end_in_full(self.outcome))}"
         else:
             yield f"class {format_label(self.label)} is left out: {self.reason}"
 

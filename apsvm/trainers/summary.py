@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from apsvm._support.naming import option
+from apsvm.losses import make_loss
 from apsvm.solvers.state import State
 
 if TYPE_CHECKING:
@@ -14,22 +15,32 @@ if TYPE_CHECKING:
     from apsvm.trainers.base import Outcome
 
 
-def summary(outcome: Outcome) -> list[str]:
-    """Full summary: reason for the end, evidence, and remarks."""
+def summary(outcome: Outcome, metric: str | None) -> list[str]:
+    """Full summary: reason for the end, choices made on held-out rows with all that was compared, remarks, evidence."""
     if outcome.classes:
-        return list(outcome.notes)
-    return [ending(outcome), *outcome.notes, *evidence(outcome), *_left_out(outcome)]
+        return [*_chosen_for_all(outcome, metric), *outcome.notes]
+    end, *rest = end_in_full(outcome)
+    return [end, *chosen(outcome, metric), *_compared(outcome), *rest]
 
 
 def short_summary(outcome: Outcome, metric: str | None) -> list[str]:
     """Short summary: choices made on held-out rows, the reason for an early stop, and what was left out."""
     if outcome.classes:
-        _, first = outcome.classes[0]
-        of_all = replace(first, details={name: value for name, value in first.details.items() if name != "held_out"})
-        return [*chosen(of_all, metric), *([] if outcome.as_asked else outcome.notes[-1:])]
+        return [*_chosen_for_all(outcome, metric), *([] if outcome.as_asked else outcome.notes[-1:])]
     lines = [] if outcome.as_asked else [ending(outcome)]
     kept = "" if outcome.epochs is None else _kept(outcome.epochs)
     return [*lines, *chosen(outcome, metric), *([kept.removeprefix("; ")] if kept else []), *_left_out(outcome)]
+
+
+def end_in_full(outcome: Outcome) -> list[str]:
+    """Reason for the end, remarks, evidence, and what was left out."""
+    return [ending(outcome), *outcome.notes, *evidence(outcome), *_left_out(outcome)]
+
+
+def _chosen_for_all(outcome: Outcome, metric: str | None) -> Iterator[str]:
+    """The choice that all classes share."""
+    _, first = outcome.classes[0]
+    return chosen(replace(first, details={"choice": first.details.get("choice")}), metric)
 
 
 def chosen(end: Outcome | Header, metric: str | None) -> Iterator[str]:
@@ -58,7 +69,17 @@ def chosen(end: Outcome | Header, metric: str | None) -> Iterator[str]:
     elif choice.get("start") is None:
         yield f"{text}, {metric or 'AP'} {1.0 - loss:.4f}"
     else:
-        yield f"{text}, {choice['start']} loss {loss:.4f}"
+        start = str(choice["start"])
+        yield f"{text}, {make_loss(start).metric} {1.0 - loss:.4f} by {start}, where training starts"
+
+
+def _compared(outcome: Outcome) -> Iterator[str]:
+    """Loss of each bound and C on held-out rows, the chosen one first."""
+    choice = outcome.details.get("choice")
+    candidates = choice.get("candidates") if isinstance(choice, dict) else None
+    if isinstance(candidates, list) and len(candidates) > 1:
+        each = (f"{one['bound']}, C = {one['C']}: {one['loss']:.4g}" for one in candidates if isinstance(one, dict))
+        yield f"loss there: {'; '.join(each)}"
 
 
 def _left_out(outcome: Outcome) -> Iterator[str]:

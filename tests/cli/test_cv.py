@@ -63,8 +63,6 @@ def test_every_fold_against_a_training_of_its_own(hard, run, tmp_path):
     table = done.stdout.splitlines()
     assert len(table) == 6
     row = next(line for line in table if line.endswith("chosen"))
-    assert found["at_edge"] == ["C"] * (chosen["C"] in (0.1, 100.0))
-    assert ("C at the edge of the grid, chosen" in row) == (chosen["C"] in (0.1, 100.0))
     assert row.split()[:4] == [
         f"{chosen['C']:g}", f"{chosen['metrics']['AP']['mean']:.4f}", "±", f"{chosen['metrics']['AP']['deviation']:.4f}"
     ]  # fmt: skip

@@ -181,7 +181,6 @@ def search_of(grids, features):
         folds=[SimpleNamespace(test=np.arange(5)), SimpleNamespace(test=np.arange(4))],
         dataset=dataset,
         description=lambda: {"folds": 2, "metric": "AP"},
-        edges=lambda candidates, chosen: ["C"] if chosen is candidates[0] else [],
         estimate=lambda chosen, candidates, metric: chosen.mean(metric) - 0.0625,
         expected_ap=lambda chosen, candidates: Estimate(0.5, 0.25, 0.75),
     )

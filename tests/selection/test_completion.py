@@ -149,7 +149,7 @@ def test_a_hinge_that_ends_in_nothing_gives_way_to_the_tight_bound(loss, monkeyp
     wanted = factor * default_C(data, make_loss(loss), "tight")
     assert wanted == pytest.approx(outcome.C)
     assert "the hinge is least where all rows have the same score: this is the tight bound" in " ".join(outcome.notes)
-    assert f", {outcome.C:.6g}; the default is " in outcome.notes[1]
+    assert f", {outcome.C:.6g}; the default is " in outcome.notes[0]
     # What was cut short has none either.
     monkeypatch.undo()
     (short,) = trained(StructuredSVMTrainer(loss, settings(max_iterations=1)), data, Watch())
@@ -395,7 +395,7 @@ def test_classes_share_the_time_that_the_choice_leaves(loss, rng, monkeypatch):
     (outcome,) = trained(*one_vs_rest(classes(rng), loss, time_limit=31.0), Watch())
     assert outcome.seconds["choosing"] == 1.0
     assert 0.0 < limits[0] <= 10.0
-    assert outcome.notes[0].startswith("--bound auto")
+    assert outcome.classes[0][1].details["choice"]["bound"] in ("hinge", "tight")
 
 
 def test_of_many_classes_some_choose_for_all(rng, monkeypatch):
@@ -404,7 +404,7 @@ def test_of_many_classes_some_choose_for_all(rng, monkeypatch):
     plan, data = one_vs_rest(classes(rng, (50, 3, 40, 20, 30)))
     assert classes_compared(data) == [0.0, 1.0, 4.0]
     (outcome,) = trained(plan, data, Watch())
-    assert "(5 folds of rows, of 2 classes)" in outcome.notes[0]
+    assert outcome.classes[0][1].details["choice"]["held_out"] == "5 folds of rows, of 2 classes"
     parts = dict(outcome.classes)
     assert {label for label, part in parts.items() if part.held_out is not None} == {0.0, 4.0}
     assert len({part.certificate.bound for part in parts.values()}) == 1
@@ -413,7 +413,8 @@ def test_of_many_classes_some_choose_for_all(rng, monkeypatch):
 
 def test_classes_that_are_all_rare_choose_nothing(rng):
     (outcome,) = trained(*one_vs_rest(classes(rng, (5, 4))), Watch())
-    assert outcome.notes[0] == "--bound auto: hinge (4 rows of one class are too few to hold any out)"
+    choice = outcome.classes[0][1].details["choice"]
+    assert choice["held_out"] == "4 rows of one class are too few to hold any out"
     assert [part.certificate.bound for _, part in outcome.classes] == ["hinge", "hinge"]
 
 

@@ -164,14 +164,12 @@ def test_what_is_large_is_not_mapped(constant, features, two_classes, monkeypatc
 
 def test_the_values_of_C(two_classes):
     def multiples(one):
-        return [str(value) for value in one.grid(0).axis("C").values]
+        return [str(value) for value in one.grid(0).along.values]
 
     assert multiples(entry("ap")) == ["0.01x", "0.1x", "1x", "10x"]
     assert multiples(entry("ap", "tight")) == ["0.1x", "1x", "10x"]
     assert multiples(entry("ap", multiples=(1.0, 100.0))) == ["1x", "100x"]
     assert entry("ap").grid(3).settings.seed == 3
-    bound = entry("ap", "tight").grid(0).axis("bound")
-    assert bound.values == ("tight",)
     wmw = entry("wmw", None).grid(0)
     assert 2 <= len(wmw.along.values) <= table.MOST_VALUES
 
@@ -365,6 +363,6 @@ def test_of_a_sample_few_go_on_to_all_rows(rng, dataset, tried, monkeypatch):
     tried(entry("ap"), entry("auc"), entry("ap", "tight"))
     search = PortfolioSearch(dataset(X, np.where(X[:, 0] + rng.normal(size=600) > 1.0, 1.0, -1.0)), AP).screen(1)
     (grid,) = search.grids
-    below, middle, above = (C.factor for C in grid.axis("C").values)
+    below, middle, above = (C.factor for C in grid.along.values)
     assert (below, above) == (pytest.approx(0.1 * middle), pytest.approx(10.0 * middle))
     assert len(search.dataset) == 600

@@ -142,17 +142,6 @@ def searched(dataset, grids, **more):
     return search
 
 
-def test_the_edge_of_a_grid_is_said(faint, grid):
-    named = tuple(Multiple(10.0**power) for power in range(-3, 4))
-    search = searched(faint, [grid("ap", {"C": named, "epsilon": (1e-4,), **HINGE})])
-    candidates = search.candidates()
-    assert [one.choice["C"] for one in candidates] == list(named)
-    chosen = search.choose(candidates)
-    assert chosen is candidates[-1]
-    assert search.edges(candidates, chosen) == ["C"]
-    assert search.edges(candidates, candidates[3]) == []
-
-
 def test_the_best_of_many_is_worth_what_folds_give_to_the_choice_of_the_others(rng):
     def of(*values):
         return Candidate(0, "ap", {}, [Measured({}, {"AP": value}, 0.0, "", as_asked=True) for value in values])

@@ -14,7 +14,7 @@ from apsvm.trainers.rank_ncg.pair_loss import PairLoss
 from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
-from apsvm.trainers.summary import summary
+from apsvm.trainers.summary import end_in_full
 from apsvm.trainers.warp.trainer import WarpTrainer
 
 WHY = "the scores are not finite: scale them down"
@@ -37,8 +37,8 @@ def check(outcome):
     assert (outcome.state, outcome.as_asked, outcome.interrupted) == ("numerical trouble", False, False)
     assert np.isfinite(outcome.w).all()
     assert outcome.w.any()
-    assert summary(outcome)[0].startswith("numerical trouble after ")
-    assert summary(outcome)[0].endswith(f": {WHY}")
+    assert end_in_full(outcome)[0].startswith("numerical trouble after ")
+    assert end_in_full(outcome)[0].endswith(f": {WHY}")
 
 
 @pytest.fixture

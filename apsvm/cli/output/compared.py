@@ -113,9 +113,6 @@ class Results:
 
     def _marks(self, one: Candidate) -> Iterator[str]:
         if one is self.chosen:
-            edges = [spelled(self.search.grids[one.grid], name) for name in self.search.edges(self.candidates, one)]
-            if edges:
-                yield f"{', '.join(edges)} at the edge of the grid"
             yield "chosen" if self.average is None else "the best alone"
         if not one.as_asked:
             yield "stopped early"
@@ -137,7 +134,6 @@ class Results:
             },
             **search.description(),
             "along": {grid.trainer.loss_name: grid.along.name for grid in self._grids if grid.along is not None},
-            "at_edge": search.edges(self.candidates, self.chosen),
             "estimate": self.estimates,
             "settings": [
                 self._measured(
