@@ -41,7 +41,8 @@ class NetProblem:
     ----------
     inputs, relevant : (n, d) float64 and (n,) bool, the training rows
     risk, members : risk of their scores, and the rows (m,) int64 in its order
-    held_out, judge : the held-out rows and the loss that judges them; None without held-out rows
+    held_out : the held-out rows, or None
+    judge : the loss that judges held-out rows
     """
 
     inputs: NDArray[np.float64]
