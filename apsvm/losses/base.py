@@ -143,7 +143,7 @@ class LossTables(NamedTuple):
 
 
 class RankingLoss(LossOverRankings):
-    """A loss of the family above. Every oracle serves a subclass that defines ``weights`` and ``discount``."""
+    """A loss of the family above. A subclass defines ``weights`` and ``discount``, and ``RankingOracle``s serve it."""
 
     of_two_arrays: ClassVar[bool] = True
     #: g_j(k) = u_k [D(k+j−1) − D(k+j)] − const·(s⁺_k − s⁻_j) is non-decreasing in k on 1..min(P, j) for every j,

@@ -40,7 +40,7 @@ def serving(loss: Loss) -> list[str]:
 
 
 def make_oracle(name: str, loss: Loss) -> AnyOracle:
-    """The oracle called ``name`` (``"auto"``: the fastest that serves ``loss``), refused if it cannot serve ``loss``.
+    """The oracle ``name`` for ``loss``; ``"auto"`` is the fastest that serves it.
 
     Raises
     ------

@@ -1,5 +1,4 @@
-"""Rows in the order of their scores, with names, data columns and reasons: a page of its own, and the first rows of a
-report."""
+"""Rows in the order of their scores, with names, data columns and reasons: as a page, and in a report."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def element(tag: str, *content: object, **attributes: str) -> Markup:
 
 
 def breakable(text: str) -> Markup:
-    """``text``, which may go on in the next line behind "=", "_" and the like."""
+    """``text`` that may break behind "=", "_", "/", ":", "." and "-"."""
     return Markup(re.sub("([=_/:.-])(?=[^ ])", r"\1<wbr>", escaped(text)))
 
 
@@ -68,7 +68,7 @@ def facts(pairs: Iterable[tuple[object, object]]) -> Markup:
 
 
 def tiles(pairs: Iterable[tuple[object, object, object]]) -> Markup:
-    """Figures that matter most: name, value, a word on it."""
+    """The main figures: name, value and a remark each."""
     return element(
         "div",
         *(

@@ -149,7 +149,7 @@ def certificate(header: Header) -> list[str]:
     """The end of a model's training, and the evidence of its quality."""
     lines = list(evidence(header))
     if header.members:
-        lines = [f"the average of {len(header.members)} rankers, each with a certificate of its own"]
+        lines = [f"the average of {len(header.members)} rankers, each with its own certificate"]
     if header.certificate is not None:
         lines.insert(0, f"objective {header.certificate.primal:.6g}, lower bound {header.certificate.dual:.6g}")
     return [state(header), *(lines or ["no certificate: nothing shows how far from the best the model is"])]

@@ -143,7 +143,7 @@ def descend(
 
 
 def _ended(best: Majorant, certificate: Certificate, state: State, trouble: str | None = None) -> StationaryPoint:
-    """State of the end: ``CONVERGED`` if the certificate is reached, even if the last round ended early."""
+    """The result, ``CONVERGED`` if the certificate is reached, even if the last round ended early."""
     return StationaryPoint(best, certificate, State.CONVERGED if certificate.reached else state, trouble)
 
 

@@ -130,7 +130,7 @@ class ScoreFunction(Protocol):
 
     @property
     def convex(self) -> ScoreFunction:
-        """Convex part h of the majorisers, as last held."""
+        """Convex part h of the majorisers, with the rows held last (``hold``)."""
         return self
 
     def majoriser(self, scores: Vector) -> Majoriser:

@@ -149,7 +149,7 @@ def above_zero(name: str, value: float) -> float:
 
 
 def check_kernel(kernel: Kernel) -> Kernel:
-    """The kernel; raises ValueError if there is none of this name."""
+    """The kernel; raises ValueError for an unknown name."""
     if kernel not in KERNELS:
         raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, found {kernel!r}")
     return kernel

@@ -37,7 +37,7 @@ def trainer_of(loss: str) -> type[Trainer[object]]:  # type: ignore[type-var]
 
 
 def unknown_loss(name: str, losses: Iterable[str]) -> UnknownNameError:
-    """Error for a ``name`` that is none of the ``losses``; it offers the nearest."""
+    """Error for a ``name`` that is not among the ``losses``; it offers the nearest."""
     ours = OBJECTIVES.get(name)
     if ours is not None:
         return UnknownNameError(f"no loss {name!r} here; instead: {advice('--loss ')}{ours}")

@@ -201,7 +201,7 @@ class Outcome(TrainingResult):
         (dimension,) float64, a weight for each column of the rows, the constant feature's last, if any. With H
         components (H, features + 1), each with its constant last. Or a net over the columns, or the factors of items.
     settings : Settings
-        Settings of this training; for a path of values, those of its own value.
+        Settings of this training; with a path of values, those of its value.
     interrupted : bool
         True if a signal ended the training.
     trouble : str, optional

@@ -55,7 +55,7 @@ class PlainRows:
         return int(self.matrix.shape[1])
 
     def around_their_mean(self) -> PlainRows:
-        """The rows less their mean, for a level-free loss. Components have constants: their rows stay as they are."""
+        """The rows minus their mean, for a level-free loss. Rows of components stay unchanged: they have constants."""
         if self.components > 1 or self.scaling.centre is not None:
             return self
         mean = column_moments(self.matrix, factors=_factors(self.matrix, self.scaling)).mean

@@ -27,7 +27,7 @@ class PictureError(ValueError):
 
 @contextmanager
 def as_written_by_train() -> Iterator[None]:
-    """Turns a KeyError or TypeError of its block, of a missing or malformed field of a record, into a PictureError."""
+    """Turns the KeyError or TypeError of a missing or malformed field of a record into a PictureError."""
     try:
         yield
     except (KeyError, TypeError) as error:
