@@ -43,9 +43,12 @@ from apsvm.models.header import Header
 from apsvm.models.reading import load_any_model
 from apsvm.solvers.state import State
 from apsvm.trainers.base import AnyTrainer, Outcome
-from apsvm.trainers.fitting import Fit
 from apsvm.trainers.summary import ending, evidence
 
+#: Advice on a column that is missing.
+ROUTING = (
+    "In searches and cross-validation sklearn.set_config(enable_metadata_routing=True) passes it to each fit and score"
+)
 #: Maximum number of rows, evenly spaced, from which importances are computed.
 MOST_ROWS = 1_000
 
@@ -180,8 +183,7 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         if qid is None and n_queries > 1:
             raise ValueError(
                 f"{type(self).__name__} was fitted with {n_queries} queries and is scored without qid: pass qid here "
-                "too (equal values rank all rows together). In searches and cross-validation "
-                "sklearn.set_config(enable_metadata_routing=True) passes it to the score of each fold"
+                f"too (equal values rank all rows together). {ROUTING}"
             )
         # Row weights are copies of rows, and a metric cannot count fractions of rows.
         by_pair = qid is None or self._trainer.capabilities.costs
@@ -224,8 +226,7 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         ValueError
             X or bags do not fit the model.
         """
-        check_is_fitted(self)
-        X = validated(self, X, reset=False)
+        X = self._rows_in(X)
         return (self._scores_of(X, bags_in(bags, X.shape[0])) - self._threshold) * self._sign
 
     def deciding_rows(self, X: Matrix, bags: ArrayLike) -> NDArray[np.int64]:
@@ -236,8 +237,7 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         ndarray
             (n_bags,) int64, in the order in which the bags first appear. Parameters and errors: see ``bag_scores``.
         """
-        check_is_fitted(self)
-        X = validated(self, X, reset=False)
+        X = self._rows_in(X)
         if self._model.header.features.pool is not None:
             raise ValueError(f"{type(self).__name__} pools the rows of each bag: no single row decides")
         return deciding_rows(bags_in(bags, X.shape[0]), self._scores_of(X))
@@ -257,9 +257,7 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         ValueError
             The feature map makes each column from all features (nystroem).
         """
-        check_is_fitted(self)
-        model = self._model
-        X = validated(self, X, reset=False)
+        X, model = self._rows_in(X), self._model
         columns, widths = model.table_columns()
         leading, names = model.leading(X), [*columns, ALL]
         each = [contributions.dealt_to(widths) for contributions in model.contributions(X)]
@@ -327,7 +325,7 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         """X as an array and the meaning of y to the metric, checked."""
         raise NotImplementedError
 
-    def _check(self, fit: Fit) -> None:
+    def _check(self, target: Target) -> None:
         """Raises ValueError for rows that cannot be trained on; logs what the labels mean."""
 
     def _restore(self, header: Header) -> None:
@@ -354,26 +352,23 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
     def _by_bag(self, X: Matrix, bags: Column, *, needed: bool, **shared: Column) -> Bags | None:
         """Bags of the rows of X, which must share the columns ``shared``; None without. Raises ValueError if ``bags``
         are missing though ``needed``, or given though not."""
-        name = type(self).__name__
-        if bags is None:
-            if needed:
-                raise ValueError(
-                    f"this {name} ranks bags: pass bags, one a row. In searches and cross-validation "
-                    "sklearn.set_config(enable_metadata_routing=True) passes them to each fold"
-                )
-            return None
-        if not hasattr(self, "pool"):
-            raise ValueError(f"{name} takes no bags: APSVMClassifier and APSVMRanker do")
-        if not needed:
+        if needed and bags is None:
+            raise ValueError(f"this {type(self).__name__} ranks bags: pass bags, one a row. {ROUTING}")
+        if bags is not None and not needed:
             raise ValueError(
-                "bags were passed: choose how their rows are used by latent=True, pool='mean' or pool='min,mean,max'"
+                f"bags were passed to {type(self).__name__}: APSVMClassifier and APSVMRanker take them with "
+                "latent=True, pool='mean' or pool='min,mean,max'"
             )
-        return bags_in(bags, X.shape[0], **shared)
+        return None if bags is None else bags_in(bags, X.shape[0], **shared)
 
     def _scores(self, X: Matrix) -> NDArray[np.float64]:
         """The model's scores of the rows of X."""
+        return self._scores_of(self._rows_in(X))
+
+    def _rows_in(self, X: Matrix) -> Matrix:
+        """The rows of X, checked, for the fitted model."""
         check_is_fitted(self)
-        return self._scores_of(validated(self, X, reset=False))
+        return validated(self, X, reset=False)
 
     def _scores_of(self, X: Matrix, bags: Bags | None = None) -> NDArray[np.float64]:
         """The model's scores of checked rows, or of their bags. A model of pooled bags scores each row as a bag of its

@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from apsvm.metrics.thresholds import ThresholdRule
 from apsvm.models.header import Calibration, Header, Threshold
-from apsvm.selection.calibration import METHODS
 from apsvm.selection.decision import DecisionRule, HeldOutError, decide
 from apsvm.trainers.base import Outcome
 from apsvm.trainers.fitting import Fit
@@ -23,15 +21,6 @@ from apsvm.trainers.fitting import Fit
 #: If all probabilities are on one side of one half, the threshold is this many score ranges beyond the held-out scores:
 #: far enough for outliers, near enough for scores to keep their digits.
 _BEYOND = 1e3
-
-
-def decision_rule(threshold: str | None, calibrate: str | None, *, fit_intercept: bool) -> DecisionRule:
-    """Decision rule from the parameters ``threshold`` and ``calibrate``. Raises ValueError."""
-    if calibrate is not None and calibrate not in METHODS:
-        raise ValueError(f"calibrate is one of {', '.join(METHODS)}, or None, found {calibrate!r}")
-    if (threshold is not None or calibrate is not None) and not fit_intercept:
-        raise ValueError("threshold and calibrate choose the constant: fit_intercept=False leaves none")
-    return DecisionRule(None if threshold is None else ThresholdRule.parse(threshold), calibrate)
 
 
 def with_decision(fit: Fit, outcome: Outcome, header: Header, rule: DecisionRule) -> Header:

@@ -90,7 +90,7 @@ class LinearEstimator(Estimator):
         counted = count_rows(X, qid, sample_weight, by_query=takes.queries, by_pair=by_pair)
         raw = self._training(X, target, counted, plan, None if by_bag is None else by_bag.bag_of_row)
         with training(self.verbose) as watch:
-            self._check(raw)
+            self._check(raw.target.of(raw.selection))
             fit = raw.prepared()
             data = fit.training_set()
             for remark in plan.check(data):

@@ -180,7 +180,7 @@ class APSVMClassifierCV(_Portfolio, BinaryClassifier):  # type: ignore[misc]  # 
     """
 
     def _labels(self, target: Target, y: Column) -> tuple[Column, LabelOptions, Target]:
-        self._require_both(target.relevant)
+        self._check(target)
         return target.relevant, LabelOptions(), target
 
     def _header_of(self, header: Header, groups: NDArray[np.int64] | None) -> Header:
@@ -227,7 +227,7 @@ class APSVMRankerCV(_Portfolio, GradeRanker):
         of_grades = parse_metric(self.metric).graded
         meaning = ordered(grades, relevant_from=lowest, relevant_above=None if of_grades else 0.0)
         if lowest is not None or not of_grades:
-            self._require_relevant(replace(meaning, grades=None))
+            self._check(replace(meaning, grades=None))
         elif not meaning.relevant.any():
             raise ValueError("expected rows of different grades, found one grade only")
         return grades, LabelOptions(relevant_from=lowest), meaning

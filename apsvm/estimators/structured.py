@@ -18,11 +18,13 @@ from sklearn.utils.class_weight import compute_class_weight
 from apsvm._support.naming import OBJECTIVES
 from apsvm._support.types import Column, JsonDict
 from apsvm.data.labels import Target
-from apsvm.estimators.decisions import cheapest_threshold, decision_rule, with_decision
+from apsvm.estimators.decisions import cheapest_threshold, with_decision
 from apsvm.estimators.linear import LinearEstimator
 from apsvm.estimators.targets import BinaryClassifier, GradeRanker
+from apsvm.metrics.thresholds import ThresholdRule
 from apsvm.models.averages import headers_of
 from apsvm.models.header import Bounds, Header, Threshold
+from apsvm.selection.calibration import METHODS
 from apsvm.selection.completion import training_scores
 from apsvm.selection.decision import DecisionRule
 from apsvm.selection.thresholds import with_f1_threshold
@@ -257,12 +259,18 @@ class APSVMClassifier(BinaryClassifier, _Structured):
     threshold: str | None = None
     calibrate: str | None = None
 
-    def _check(self, fit: Fit) -> None:
+    def _check(self, target: Target) -> None:
         self._rule()
-        super()._check(fit)
+        super()._check(target)
 
     def _rule(self) -> DecisionRule:
-        return decision_rule(self.threshold, self.calibrate, fit_intercept=self.fit_intercept)
+        """The rule of ``threshold`` and ``calibrate``. Raises ValueError."""
+        if self.calibrate not in (None, *METHODS):
+            raise ValueError(f"calibrate is one of {', '.join(METHODS)}, or None, found {self.calibrate!r}")
+        rule = DecisionRule(None if self.threshold is None else ThresholdRule.parse(self.threshold), self.calibrate)
+        if rule.asks and not self.fit_intercept:
+            raise ValueError("threshold and calibrate choose the constant: fit_intercept=False leaves none")
+        return rule
 
     def _with_decision(self, fit: Fit, data: TrainingSet, outcome: Outcome, header: Header) -> Header:
         relevant, rule = data.target.relevant, self._rule()

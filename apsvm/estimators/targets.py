@@ -32,11 +32,7 @@ from apsvm.models.header import Header, Json
 
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray
-    from apsvm.trainers.fitting import Fit
 
-
-#: Types of the classes in a header.
-_NAMES = (bool, int, float, str)
 
 ONE_CLASS = "y has one class only: a ranking needs positive and negative rows"
 
@@ -146,11 +142,9 @@ class BinaryClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
                 f"positive, pos_label={positive!r} confirms the choice"
             )
 
-    def _check(self, fit: Fit) -> None:
-        self._require_both(fit.target.of(fit.selection).relevant)
-
-    def _require_both(self, relevant: NDArray[np.bool_]) -> None:
+    def _check(self, target: Target) -> None:
         """Raises ValueError unless there are rows of both classes; logs which one is positive."""
+        relevant = target.relevant
         if relevant.all() or not relevant.any():
             raise ValueError(ONE_CLASS)
         negative, positive = self._negative_first.tolist()
@@ -186,7 +180,7 @@ class BinaryClassifier(ClassifierMixin, Estimator):  # type: ignore[misc]
 def _classes_of(header: Header) -> AnyArray:
     """(2,) the negative and the positive class, as far as a header records them; 0 and 1 otherwise."""
     recorded = header.details.get("classes")
-    if isinstance(recorded, list) and len(recorded) == 2 and all(isinstance(name, _NAMES) for name in recorded):
+    if isinstance(recorded, list) and len(recorded) == 2:
         return np.array(recorded)
     labels = header.labels
     if labels.names is not None:
@@ -202,9 +196,6 @@ class GradeRanker(Estimator):
         """Scores of the rows of X (n, n_features_in_), as ``decision_function``: (n,) float64."""
         return self.decision_function(X)
 
-    def _check(self, fit: Fit) -> None:
-        self._require_relevant(fit.target.of(fit.selection))
-
     def _lowest_relevant(self) -> float | None:
         """The parameter ``relevant_from``; None without it."""
         relevant_from: float | None = getattr(self, "relevant_from", None)
@@ -216,16 +207,13 @@ class GradeRanker(Estimator):
         return X, of_numbers(y.astype(np.float64), takes, relevant_from=relevant_from)
 
     def _read_for_metric(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
+        """Grades count whatever the training loss if the metric reads them; else rows above 0, or from
+        ``relevant_from`` on, are relevant."""
         X, y = validated(self, X, y, reset=False, y_numeric=True)
-        return X, self._grades(y.astype(np.float64))
-
-    def _grades(self, grades: NDArray[np.float64]) -> Target:
-        """Meaning of grades (n,) to ``metric``, whatever the training loss: grades if the metric reads them, else rows
-        above 0, or from ``relevant_from`` on, are relevant."""
         meaning = ordered if parse_metric(self.metric).graded else threshold
-        return meaning(grades, relevant_from=self._lowest_relevant())
+        return X, meaning(y.astype(np.float64), relevant_from=self._lowest_relevant())
 
-    def _require_relevant(self, target: Target) -> None:
+    def _check(self, target: Target) -> None:
         """Raises ValueError unless there are relevant rows and others, or grades."""
         if target.grades is None and (target.relevant.all() or not target.relevant.any()):
             lowest = self._lowest_relevant()

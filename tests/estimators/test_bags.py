@@ -80,7 +80,7 @@ def test_in_searches_whole_bags(data):
     ("parameters", "change", "message"),
     [
         ({"pool": "mean"}, {"bags": None}, "ranks bags: pass bags, one a row"),
-        ({}, {}, "choose how their rows are used by latent=True"),
+        ({}, {}, "APSVMRanker take them with latent=True"),
         ({"pool": "median"}, {}, "expected some of min, mean, max"),
         ({"pool": "mean"}, {"bags": [1, 2]}, r"expected bags of shape \(\d+,\), one a row, found \(2,\)"),
         (
