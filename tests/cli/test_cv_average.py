@@ -69,7 +69,7 @@ def test_the_average_is_chosen_and_each_member_proved(data, run, tmp_path):
     assert ranker.header.threshold.held_out == "4 folds of rows"
     assert all(one.header.certificate.reached for one in members_of(ranker))
     told = " ".join(run("info", model).stdout.split())
-    assert "average of 2 rankers, each with a certificate of its own" in told
+    assert "average of 2 rankers, each with its own certificate" in told
     estimator = APSVMClassifierCV.from_model(ranker)
     assert estimator.certificate_ == {one.header.features.map: one.header.certificate for one in members_of(ranker)}
     with pytest.raises(ValueError, match="APSVMClassifierCV"):
