@@ -21,7 +21,7 @@ from apsvm.data.features.binning import rows_to_learn_from
 from apsvm.data.features.logarithms import MOST_ROWS, Logarithms
 from apsvm.data.features.scaling import scaling_of
 from apsvm.data.row_operator import RowOperator
-from apsvm.selection.completion import outcomes, trained
+from apsvm.selection.completion import train_fit, train_plan
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.constant_feature import constant_by_rule
 from apsvm.trainers.fitting import AUTO, Fit, about_data, scale_by_rule
@@ -100,17 +100,17 @@ class ClusterFit(Fit):
     def outcomes(
         self, watch: Watch, start: NDArray[np.float64] | None = None, data: TrainingSet | None = None
     ) -> Iterator[Outcome]:
-        """The trained rankers, see ``selection.completion.outcomes``; ``data``: the training set, if already made."""
+        """The trained rankers, see ``selection.completion.train_fit``; ``data``: the training set, if already made."""
         if start is not None or not _leaves_open(self.trainer):
             yield from self._trained(self.trainer, watch, start, data or self.training_set())
             return
         chosen, sample = self._sample()
         if chosen is None:
-            yield from outcomes(sample, watch)
+            yield from train_fit(sample, watch)
             return
         watch.remark(f"settings are chosen on {chosen.size:,} of {len(self.dataset):,} rows, by a training here")
         rows = sample.training_set()
-        *_, first = outcomes(sample, Watch(progress=watch.progress, should_stop=watch.should_stop), None, rows)
+        *_, first = train_fit(sample, Watch(progress=watch.progress, should_stop=watch.should_stop), rows)
         if first.interrupted or (first.w is None and not first.classes):
             yield first
             return
@@ -123,7 +123,7 @@ class ClusterFit(Fit):
         self, trainer: AnyTrainer, watch: Watch, start: NDArray[np.float64] | None, data: TrainingSet
     ) -> Iterator[Outcome]:
         """Trains a plan that leaves nothing open on all rows."""
-        for outcome in trained(trainer, data, about_data(watch, self, data.rows.__len__), start):
+        for outcome in train_plan(trainer, data, about_data(watch, self, data.rows.__len__), start):
             yield ranking_checked(outcome, data, trainer)
 
     def _sample(self) -> tuple[NDArray[np.int64] | None, Fit]:

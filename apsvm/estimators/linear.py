@@ -22,8 +22,8 @@ from apsvm.estimators.parameters import settings_of
 from apsvm.estimators.rows import Counted, count_rows
 from apsvm.metrics import parse_metric
 from apsvm.models.header import Header, parse_pool
-from apsvm.selection.completion import outcomes
-from apsvm.selection.maps import complete
+from apsvm.selection.completion import train_fit
+from apsvm.selection.maps import choose_features
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, map_by_rule, supported_options
 
@@ -52,7 +52,7 @@ class LinearEstimator(Estimator):
 
     def _outcomes(self, fit: Fit, watch: Watch, data: TrainingSet) -> Iterator[Outcome]:
         """Trained rankers of a fit with the rows ``data``, one after the other."""
-        return outcomes(fit, watch, data=data)
+        return train_fit(fit, watch, data)
 
     def _with_decision(self, fit: Fit, data: TrainingSet, outcome: Outcome, header: Header) -> Header:
         """The header with a threshold and a calibration. ``fit``: the training of ``data`` before features are
@@ -96,8 +96,8 @@ class LinearEstimator(Estimator):
             for remark in plan.check(data):
                 logger.warning("%s: %s", type(self).__name__, remark)
             if self._compares_maps and self.features == AUTO:
-                completed = complete(raw, fit, data, watch)
-                raw, fit, data, trained = completed.raw, completed.fit, completed.data, completed.outcomes(watch)
+                chosen = choose_features(raw, fit, data, watch)
+                raw, fit, data, trained = chosen.raw, chosen.fit, chosen.data, chosen.outcomes(watch)
             else:
                 trained = self._outcomes(fit, watch, data)
             *_, outcome = trained

@@ -68,7 +68,6 @@ class Training:
     fit : the same, prepared
     data : its rows
     completion : the plan and what was chosen for it
-    start : (dimension,) float64, the starting point, or None
     details : further details of its outcomes
     """
 
@@ -76,35 +75,25 @@ class Training:
     fit: Fit
     data: TrainingSet
     completion: Completion
-    start: NDArray[np.float64] | None = None
     details: Mapping[str, Json] = field(default_factory=dict)
 
     def outcomes(self, watch: Watch) -> Iterator[Outcome]:
         """Yields outcomes, and raises, as ``Trainer.train``; outcomes that rank nothing are marked."""
         fit, data = self.fit, self.data
         watch = about_data(watch, fit, data.rows.__len__)
-        for outcome in _trained(fit.trainer, self.completion, data, watch, self.start, fit.held_out()):
+        for outcome in _train(fit.trainer, self.completion, data, watch, None, fit.held_out()):
             outcome = replace(outcome, details={**outcome.details, **self.details})
             checked = ranking_checked(outcome, data, fit.trainer)
             yield scales_checked(checked, fit.dataset) if fit.features.scale == "none" else checked
 
 
-def outcomes(
-    fit: Fit, watch: Watch, start: NDArray[np.float64] | None = None, data: TrainingSet | None = None
-) -> Iterator[Outcome]:
-    """Outcomes of a prepared fit (``Training.outcomes``).
-
-    Parameters
-    ----------
-    start : (dimension,) float64, the starting point
-    data : the training set, if there is one already
-    """
+def train_fit(fit: Fit, watch: Watch, data: TrainingSet | None = None) -> Iterator[Outcome]:
+    """Outcomes of a prepared fit (``Training.outcomes``); ``data``: its training set, if there is one already."""
     data = data or fit.training_set()
-    completion = completed(fit.trainer, data, watch, start)
-    yield from Training(fit, fit, data, completion, start).outcomes(watch)
+    yield from Training(fit, fit, data, complete(fit.trainer, data, watch)).outcomes(watch)
 
 
-def trained(
+def train_plan(
     trainer: AnyTrainer,
     data: TrainingSet,
     watch: Watch,
@@ -113,10 +102,10 @@ def trained(
 ) -> Iterator[Outcome]:
     """Outcomes of ``trainer`` on ``data`` after its open settings are chosen. Parameters and errors as in
     ``Trainer.train``."""
-    yield from _trained(trainer, completed(trainer, data, watch, start), data, watch, start, validation)
+    yield from _train(trainer, complete(trainer, data, watch, start), data, watch, start, validation)
 
 
-def completed(
+def complete(
     trainer: AnyTrainer, data: TrainingSet, watch: Watch, start: NDArray[np.float64] | None = None
 ) -> Completion:
     """Chooses what a plan leaves open."""
@@ -127,7 +116,7 @@ def completed(
     return Completion.of(trainer, data, watch, start)
 
 
-def _trained(
+def _train(
     trainer: AnyTrainer,
     completion: Completion,
     data: TrainingSet,
@@ -276,14 +265,14 @@ class Completion:
         if choice is None:
             yield from trainer.train(data, watch, start=start)
             return
-        besides = choice.start(self.label)
+        best_start = choice.start(self.label)
         plan = trainer.with_settings(bound=choice.bound, C=choice.C)
         if self.mixture is not None and choice is self.mixture.choice:
-            start = besides  # reached from clusters of the positives
+            start = best_start  # reached from clusters of the positives
         elif start is None or trainer.settings.components > 1:  # components descend from every start
-            plan = plan.beginning_at(besides)
+            plan = plan.beginning_at(best_start)
         for outcome in plan.train(data, watch, start=start):
-            yield self._unless_it_is_nothing(trainer, data, watch, outcome, besides)
+            yield self._unless_it_is_nothing(trainer, data, watch, outcome, best_start)
 
     def _unless_it_is_nothing(
         self,
@@ -291,7 +280,7 @@ class Completion:
         data: TrainingSet,
         watch: Watch,
         hinge: Outcome,
-        besides: NDArray[np.float64] | None,
+        best_start: NDArray[np.float64] | None,
     ) -> Outcome:
         """Replaces a hinge solution that ranks nothing by that of the tight bound, started from the chosen candidate,
         unless that ranks nothing either."""
@@ -299,12 +288,12 @@ class Completion:
         assert choice is not None
         assert w is None or isinstance(w, np.ndarray)
         is_hinge = choice.bound == "hinge" and len(choice.C) == 1 and hinge.as_asked
-        if not is_hinge or besides is None or w is None or tells_apart(w, data.rows):
+        if not is_hinge or best_start is None or w is None or tells_apart(w, data.rows):
             return hinge
         limit = trainer.settings.time_limit
         left = None if limit is None else max(0.0, limit - math.fsum(hinge.seconds.values()))
         plan = trainer.with_settings(bound="tight", C=(choice.best_C("tight"),), time_limit=left)
-        (tight,) = plan.beginning_at(besides).train(data, watch)
+        (tight,) = plan.beginning_at(best_start).train(data, watch)
         assert isinstance(tight.w, np.ndarray)
         if not tells_apart(tight.w, data.rows):
             return hinge

@@ -28,7 +28,7 @@ from apsvm.data.rows import Rows
 from apsvm.models.header import Labels
 from apsvm.models.net import Net
 from apsvm.selection.bags import scores_of_bags
-from apsvm.selection.completion import outcomes
+from apsvm.selection.completion import train_fit
 from apsvm.selection.folds import Fold
 from apsvm.selection.race import Measured, OutOfFold, PathInFold, Race, Task
 from apsvm.selection.thresholds import line_by
@@ -174,7 +174,7 @@ class CrossValidation(Race):
         cuts = any(metric.thresholded for metric in self.metrics.values())
         groups = None if self.groups is None else self.groups[fold.test]
         began = wall_time_ns()
-        for outcome in outcomes(fit, watch, task.start):
+        for outcome in train_fit(fit, watch):
             if outcome.interrupted or watch.should_stop():
                 break
             assert isinstance(outcome.w, np.ndarray | Net)

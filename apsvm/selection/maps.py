@@ -27,7 +27,7 @@ from apsvm.data.features.rules import Rules
 from apsvm.selection.average import averaged, divisors_of, mean_of
 from apsvm.selection.choose import pooled_ap
 from apsvm.selection.comparison import Comparison, compared
-from apsvm.selection.completion import Completion, Training, completed
+from apsvm.selection.completion import Completion, Training, complete
 from apsvm.selection.folds import affordable_count
 from apsvm.selection.quick import Choice, choose
 from apsvm.selection.thresholds import held_out_scores, threshold_by
@@ -77,7 +77,7 @@ class MapChoice(NamedTuple):
         return f"boosted rules rank held-out rows better, {by}: --features {Rules.stem} trains on them"
 
 
-def complete(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training | AverageOfMaps:
+def choose_features(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training | AverageOfMaps:
     """Chooses the open settings of a training, and the feature map, which the user did not name.
 
     Parameters
@@ -87,7 +87,7 @@ def complete(raw: Fit, fit: Fit, data: TrainingSet, watch: Watch) -> Training | 
     data : its rows
     """
     began = time.perf_counter()
-    columns = Training(raw, fit, data, completed(fit.trainer, data, watch))
+    columns = Training(raw, fit, data, complete(fit.trainer, data, watch))
     plan, choice = fit.trainer, columns.completion.choice
     if choice is None or not isinstance(plan, StructuredSVMTrainer) or watch.should_stop():
         return columns

@@ -20,7 +20,7 @@ from apsvm.models.header import Json
 from apsvm.selection.average import Average, average_with, refitted
 from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.choose import Estimate, best, chosen_by_others, pooled_ap
-from apsvm.selection.completion import outcomes
+from apsvm.selection.completion import train_fit
 from apsvm.selection.cross_validation import CrossValidation
 from apsvm.selection.folds import Fold, copies_of, make_folds
 from apsvm.selection.grids import Grid, Variant
@@ -315,7 +315,7 @@ class SettingsSearch:
             fit = replace(self.fits[chosen.grid], trainer=trainer).prepared()
             # Threads of the rows only: those of some trainers' settings change the result.
             fit = replace(fit, shared=fit.rows().with_threads(thread_count(jobs)))
-            outcome = next(outcomes(fit, Watch(should_stop=followers.should_stop)), None)
+            outcome = next(train_fit(fit, Watch(should_stop=followers.should_stop)), None)
         if outcome is None:
             return None
         model = fit.model(outcome)

@@ -34,7 +34,7 @@ from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions, of_relevance
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
-from apsvm.selection.completion import outcomes
+from apsvm.selection.completion import train_fit
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.one_vs_rest import OneVsRestTrainer
@@ -141,7 +141,7 @@ def class_table(n: int = 50_000, d: int = 50, k: int = 10) -> Iterator[str]:
     def ours(settings: StructuredSettings) -> np.ndarray:
         plan = OneVsRestTrainer(StructuredSVMTrainer("ap", settings))
         fit = Fit.of(dataset, plan, LabelOptions(), FeatureOptions(bias=1.0))
-        (outcome,) = outcomes(fit, Watch())
+        (outcome,) = train_fit(fit, Watch())
         return fit.rows().scores_of_all(np.stack([np.asarray(one.w) for _, one in outcome.classes]))
 
     calls = {

@@ -104,7 +104,7 @@ def test_a_scheduler_that_dies_ends_the_command(data, tmp_path, monkeypatch):
         monkeypatch.setattr(Display, "show", show_and_kill)
         code, text = train(tmp_path, data, address, "-C", "30", "-e", "1e-6", "--bound", "hinge")
         assert code == 66, text
-        assert f"error: the scheduler at {address} is gone" in text
+        assert f"the scheduler at {address} is gone" in text
 
 
 @pytest.mark.slow
@@ -161,7 +161,7 @@ def test_the_last_worker_dies(data, tmp_path, monkeypatch, comes_back):
         assert re.search(r"worker tcp://\S+ is gone: its parts are read again", text)
         if not comes_back:
             assert re.search(r"no worker is left: waiting for one \(\d+ s; ends after 2 s\)", text)
-            assert text.rstrip().endswith("error: no worker of the cluster was there for 2 seconds")
+            assert text.rstrip().endswith("no worker of the cluster was there for 2 seconds")
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from apsvm.losses.base import LossError, RankingLoss
 from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp
 from apsvm.selection import completion, quick
-from apsvm.selection.completion import trained
+from apsvm.selection.completion import train_plan
 from apsvm.selection.quick import classes_compared
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Watch
@@ -51,7 +51,7 @@ def settings(**more):
 
 def start_of(data, loss, **more):
     """The model of the loss that this one starts from, by itself."""
-    (outcome,) = trained(StructuredSVMTrainer(loss.starts_from, settings(**more)), data, Watch())
+    (outcome,) = train_plan(StructuredSVMTrainer(loss.starts_from, settings(**more)), data, Watch())
     return outcome
 
 
@@ -138,10 +138,10 @@ def test_a_hinge_that_ends_in_nothing_gives_way_to_the_tight_bound(loss, monkeyp
     rng = np.random.default_rng(1)
     relevant = rng.random(200) < 0.45
     data = training_set(rng.normal(size=(200, 6)) + 1.1 * relevant[:, None], relevant)
-    (before,) = trained(StructuredSVMTrainer(loss, settings()), data, Watch())
+    (before,) = train_plan(StructuredSVMTrainer(loss, settings()), data, Watch())
     assert (before.certificate.bound, before.threshold is None) == ("hinge", False)
     ends_in_nothing(monkeypatch)
-    (outcome,) = trained(StructuredSVMTrainer(loss, settings()), data, Watch())
+    (outcome,) = train_plan(StructuredSVMTrainer(loss, settings()), data, Watch())
     tight = [one for one in outcome.details["choice"]["candidates"] if one["bound"] == "tight"]
     assert outcome.w.any()
     assert (outcome.certificate.bound, outcome.as_asked, outcome.threshold) == ("tight", True, None)
@@ -152,11 +152,11 @@ def test_a_hinge_that_ends_in_nothing_gives_way_to_the_tight_bound(loss, monkeyp
     assert f", {outcome.C:.6g}; the default is " in outcome.notes[0]
     # What was cut short has none either.
     monkeypatch.undo()
-    (short,) = trained(StructuredSVMTrainer(loss, settings(max_iterations=1)), data, Watch())
+    (short,) = train_plan(StructuredSVMTrainer(loss, settings(max_iterations=1)), data, Watch())
     assert (short.as_asked, short.threshold) == (False, None)
     # Named, the hinge is what it is.
     ends_in_nothing(monkeypatch)
-    (named,) = trained(StructuredSVMTrainer(loss, settings(bound="hinge")), data, Watch())
+    (named,) = train_plan(StructuredSVMTrainer(loss, settings(bound="hinge")), data, Watch())
     assert not named.w.any()
 
 
@@ -166,7 +166,7 @@ def test_never_worse_than_where_it_begins(name, rng):
     data, loss = long_list(rng), make_loss(name)
     start = start_of(data, loss)
     before = lost(name, data, start.w)
-    (outcome,) = trained(StructuredSVMTrainer(name, settings()), data, Watch())
+    (outcome,) = train_plan(StructuredSVMTrainer(name, settings()), data, Watch())
     assert outcome.as_asked
     assert outcome.w.any()
     assert lost(name, data, outcome.w) <= before < 1.0
@@ -200,7 +200,7 @@ def test_a_descent_that_ends_worse_leaves_the_start(name, base, rng, monkeypatch
     data = long_list(rng, 400)
     start = start_of(data, make_loss(name))
     turned_round(monkeypatch)
-    (outcome,) = trained(StructuredSVMTrainer(name, settings()), data, Watch())
+    (outcome,) = train_plan(StructuredSVMTrainer(name, settings()), data, Watch())
     np.testing.assert_array_equal(outcome.w, start.w)
     bounds = outcome.certificate
     assert (bounds.loss, outcome.C, outcome.as_asked) == (base, start.C, True)
@@ -217,7 +217,7 @@ def test_a_descent_that_is_interrupted_leaves_the_start(rng, monkeypatch):
     data = long_list(rng, 400)
     start = start_of(data, make_loss("mrr"))
     turned_round(monkeypatch, state=State.INTERRUPTED, as_asked=False, interrupted=True)
-    (outcome,) = trained(StructuredSVMTrainer("mrr", settings()), data, Watch())
+    (outcome,) = train_plan(StructuredSVMTrainer("mrr", settings()), data, Watch())
     np.testing.assert_array_equal(outcome.w, start.w)
     assert (outcome.interrupted, outcome.as_asked) == (True, False)
 
@@ -227,7 +227,7 @@ def test_grades_start_from_grades(rng):
     """ndcg@k of grades from ndcg of grades: its own graded loss on the training rows is no worse."""
     data, loss = long_list(rng, 600, graded=True), make_loss("ndcg@5")
     start = start_of(data, loss)
-    (outcome,) = trained(StructuredSVMTrainer("ndcg@5", settings()), data, Watch())
+    (outcome,) = train_plan(StructuredSVMTrainer("ndcg@5", settings()), data, Watch())
 
     def dcg(grades):
         return float(((np.exp2(grades[:5]) - 1.0) / np.log2(np.arange(2, 7))).sum())
@@ -244,7 +244,7 @@ def test_a_start_that_somebody_gives_is_taken(rng, monkeypatch):
     data = long_list(rng, 400)
     given = np.array([1.0, 0.5, 0.3, 0.0, 0.0, 0.0])
     monkeypatch.setattr(completion, "choose", lambda *_: pytest.fail("there is nothing to choose"))
-    (outcome,) = trained(StructuredSVMTrainer("mrr", settings(C=(100.0,))), data, Watch(), given)
+    (outcome,) = train_plan(StructuredSVMTrainer("mrr", settings(C=(100.0,))), data, Watch(), given)
     assert outcome.C == 100.0
     assert outcome.certificate.bound == "tight"
     assert "choice" not in outcome.details
@@ -299,7 +299,7 @@ def test_two_thirds_of_the_time_are_for_the_start(rng, monkeypatch):
         return outcome
 
     altered(monkeypatch, change)
-    (outcome,) = trained(StructuredSVMTrainer("mrr", settings(time_limit=300.0)), data, Watch())
+    (outcome,) = train_plan(StructuredSVMTrainer("mrr", settings(time_limit=300.0)), data, Watch())
     of_start, *of_descents = limits
     assert of_start <= 200.0
     assert of_descents
@@ -317,8 +317,8 @@ def test_a_loss_over_sets_ranks_no_worse_than_where_the_rankings_loss_would(name
     """By default the better of the hinge's minimiser and the model of the whole list; with the evidence of which."""
     data, loss = long_list(rng, 400), make_loss(name)
     start = start_of(data, loss)
-    (outcome,) = trained(StructuredSVMTrainer(name, settings()), data, Watch())
-    (hinge,) = trained(StructuredSVMTrainer(name, settings(bound="hinge")), data, Watch())
+    (outcome,) = train_plan(StructuredSVMTrainer(name, settings()), data, Watch())
+    (hinge,) = train_plan(StructuredSVMTrainer(name, settings(bound="hinge")), data, Watch())
     assert hinge.certificate.loss is None
     losses = {lost(loss.ranks_like, data, w) for w in (start.w, hinge.w) if w.any()}
     assert lost(loss.ranks_like, data, outcome.w) == pytest.approx(min(losses), abs=1e-12)
@@ -352,7 +352,7 @@ def test_the_threshold_is_where_the_model_s_own_scores_lie(named, components):
     """Rankers of a part of rare, partly hopeless positives have scores of another shape than one of all rows."""
     rng = np.random.default_rng(2)
     data, (new, _) = training_set(*payments(rng, 8000)), payments(rng, 30_000)
-    (outcome,) = trained(StructuredSVMTrainer("ap", ONE_THREAD, named), data, Watch())
+    (outcome,) = train_plan(StructuredSVMTrainer("ap", ONE_THREAD, named), data, Watch())
     assert outcome.settings.components == components
     assert outcome.threshold.held_out == "5 folds of rows"
     called = (scores_of_weights(Rows(new), outcome.w) > outcome.threshold.value).mean()
@@ -392,7 +392,7 @@ def test_classes_share_the_time_that_the_choice_leaves(loss, rng, monkeypatch):
 
     altered(monkeypatch, change)
     monkeypatch.setattr(completion, "time", Clock())
-    (outcome,) = trained(*one_vs_rest(classes(rng), loss, time_limit=31.0), Watch())
+    (outcome,) = train_plan(*one_vs_rest(classes(rng), loss, time_limit=31.0), Watch())
     assert outcome.seconds["choosing"] == 1.0
     assert 0.0 < limits[0] <= 10.0
     assert outcome.classes[0][1].details["choice"]["bound"] in ("hinge", "tight")
@@ -403,7 +403,7 @@ def test_of_many_classes_some_choose_for_all(rng, monkeypatch):
     monkeypatch.setattr(quick, "MOST_CLASSES", 3)
     plan, data = one_vs_rest(classes(rng, (50, 3, 40, 20, 30)))
     assert classes_compared(data) == [0.0, 1.0, 4.0]
-    (outcome,) = trained(plan, data, Watch())
+    (outcome,) = train_plan(plan, data, Watch())
     assert outcome.classes[0][1].details["choice"]["held_out"] == "5 folds of rows, of 2 classes"
     parts = dict(outcome.classes)
     assert {label for label, part in parts.items() if part.held_out is not None} == {0.0, 4.0}
@@ -412,7 +412,7 @@ def test_of_many_classes_some_choose_for_all(rng, monkeypatch):
 
 
 def test_classes_that_are_all_rare_choose_nothing(rng):
-    (outcome,) = trained(*one_vs_rest(classes(rng, (5, 4))), Watch())
+    (outcome,) = train_plan(*one_vs_rest(classes(rng, (5, 4))), Watch())
     choice = outcome.classes[0][1].details["choice"]
     assert choice["held_out"] == "4 rows of one class are too few to hold any out"
     assert [part.certificate.bound for _, part in outcome.classes] == ["hinge", "hinge"]
@@ -420,7 +420,7 @@ def test_classes_that_are_all_rare_choose_nothing(rng):
 
 def test_a_start_of_two_components_is_gone_on_from_with_both(rng):
     data = long_list(rng, 200)
-    (outcome,) = trained(StructuredSVMTrainer("p@10", settings(components=2, C=(10.0,))), data, Watch())
+    (outcome,) = train_plan(StructuredSVMTrainer("p@10", settings(components=2, C=(10.0,))), data, Watch())
     assert outcome.w.shape == (2, data.rows.dimension + 1)
     assert np.unique(outcome.w, axis=0).shape[0] == 2
     assert " then " in outcome.details["oracle"]
@@ -434,6 +434,6 @@ def test_ap_of_held_out_rows_is_free_of_the_choice(rng):
     values = []
     for _ in range(30):
         data = training_set(rng.normal(size=(80, 6)), relevant)
-        (outcome,) = trained(StructuredSVMTrainer("ap", StructuredSettings(threads=1)), data, Watch())
+        (outcome,) = train_plan(StructuredSVMTrainer("ap", StructuredSettings(threads=1)), data, Watch())
         values.append(outcome.details["held_out"]["AP"]["value"])
     assert np.mean(values) < by_chance + 0.03

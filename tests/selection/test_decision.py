@@ -16,7 +16,7 @@ from apsvm.metrics.thresholds import ThresholdRule
 from apsvm.models.header import Calibration
 from apsvm.selection import decision as module
 from apsvm.selection.calibration import calibrated, isotonic, platt
-from apsvm.selection.completion import outcomes, training_scores
+from apsvm.selection.completion import train_fit, training_scores
 from apsvm.selection.decision import (
     DecisionRule,
     HeldOutError,
@@ -50,7 +50,7 @@ def fit_of(dataset, loss="ap", **settings):
 
 
 def trained(fit):
-    *_, outcome = outcomes(fit.prepared(), Watch())
+    *_, outcome = train_fit(fit.prepared(), Watch())
     return outcome
 
 

@@ -13,7 +13,7 @@ from apsvm.data.labels import LabelOptions
 from apsvm.estimators.messages import WeakRankerWarning
 from apsvm.models.columns import Columns
 from apsvm.selection import maps
-from apsvm.selection.maps import complete
+from apsvm.selection.maps import choose_features
 from apsvm.trainers.base import Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.structured_svm.settings import StructuredSettings
@@ -37,7 +37,7 @@ def completed(inside, *, rows=None, of_table=True, loss="ap", groups=None, **set
     plan = StructuredSVMTrainer(loss, StructuredSettings(threads=1, **settings))
     raw = Fit.of(dataset, plan, LabelOptions(), FeatureOptions())
     fit = raw.prepared()
-    return complete(raw, fit, fit.training_set(), Watch(remark=said.append)), said
+    return choose_features(raw, fit, fit.training_set(), Watch(remark=said.append)), said
 
 
 def test_rules_are_taken_where_they_rank_better():

@@ -12,7 +12,7 @@ from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
 from apsvm.models.header import Labels
 from apsvm.selection.comparison import CHANCE, precisions
-from apsvm.selection.completion import trained
+from apsvm.selection.completion import train_plan
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
@@ -27,7 +27,7 @@ def rare(kinds: int = 2, positives: int = 80, n: int = 800) -> TrainingSet:
 
 def outcome(data: TrainingSet, loss: str = "ap", *named: str, start: np.ndarray | None = None, **settings):
     plan = StructuredSVMTrainer(loss, StructuredSettings(threads=1, **settings), frozenset(named))
-    (result,) = trained(plan, data, Watch(), start)
+    (result,) = train_plan(plan, data, Watch(), start)
     return result
 
 

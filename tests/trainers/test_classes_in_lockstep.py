@@ -15,7 +15,7 @@ from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions
 from apsvm.metrics import parse_metric
 from apsvm.models.header import SkippedClass
-from apsvm.selection.completion import Completion, outcomes
+from apsvm.selection.completion import Completion, train_fit
 from apsvm.selection.grids import Grid
 from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.trainers.base import Watch
@@ -77,13 +77,13 @@ def fit_of(data, trainer, labels=LabelOptions(), features=FeatureOptions()):  # 
 
 
 def outcome_of(trainer, data, features=FeatureOptions(), watch=Watch()):  # noqa: B008
-    (outcome,) = outcomes(fit_of(data, OneVsRestTrainer(trainer), features=features), watch)
+    (outcome,) = train_fit(fit_of(data, OneVsRestTrainer(trainer), features=features), watch)
     return outcome
 
 
 def alone(trainer, data, label, features):
     fit = fit_of(data, trainer, LabelOptions(positive_label=label), features)
-    (outcome,) = outcomes(fit, Watch())
+    (outcome,) = train_fit(fit, Watch())
     return outcome
 
 

@@ -19,7 +19,7 @@ from apsvm.losses import make_loss
 from apsvm.models.header import Labels
 from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp
-from apsvm.selection.completion import trained
+from apsvm.selection.completion import train_plan
 from apsvm.solvers import concave_convex
 from apsvm.trainers.base import Outcome, TrainingSet, Watch
 from apsvm.trainers.settings import SettingsError
@@ -42,7 +42,7 @@ def two_kinds(seed: int = 0, n: int = 800, d: int = 5, shift: float = 3.5) -> Tr
 
 def outcome(data: TrainingSet, loss: str = "ap", components: int = 2, **more: Any) -> Outcome:
     trainer = StructuredSVMTrainer(loss, StructuredSettings(components=components, **more))
-    (result,) = trained(trainer, data, Watch())
+    (result,) = train_plan(trainer, data, Watch())
     return result
 
 

@@ -16,7 +16,7 @@ from apsvm.losses import make_loss
 from apsvm.models.header import Labels
 from apsvm.models.net import Net
 from apsvm.risk import NothingToRankError
-from apsvm.selection.completion import trained
+from apsvm.selection.completion import train_plan
 from apsvm.trainers.base import Outcome, TrainingError, TrainingSet, Watch
 from apsvm.trainers.one_vs_rest import OneVsRestTrainer
 from apsvm.trainers.settings import Multiple, SettingsError
@@ -56,7 +56,7 @@ class Records:
 
 def outcome_of(data: TrainingSet, loss: str = "ap", watch: Watch | None = None, **settings: Any) -> Outcome:
     trainer = StructuredSVMTrainer(loss, StructuredSettings(**{"layer_wise": "8", **settings}))
-    (outcome,) = trained(trainer, data, watch or Watch())
+    (outcome,) = train_plan(trainer, data, watch or Watch())
     return outcome
 
 

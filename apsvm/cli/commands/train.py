@@ -185,8 +185,8 @@ def _trained(
 ) -> tuple[Fit, Outcome, Model] | None:
     """The training ``raw`` of ``rows``, whose features are still as they were read, with its features learned; its
     outcome, and its model; None if it was stopped before there was one."""
-    from apsvm.selection.completion import outcomes
-    from apsvm.selection.maps import complete
+    from apsvm.selection.completion import train_fit
+    from apsvm.selection.maps import choose_features
 
     fit = raw.prepared()
     data = rows if fit is raw else fit.training_set()
@@ -198,10 +198,10 @@ def _trained(
         if options["scheduler"] is not None:
             found = fit.outcomes(watch, None, data)  # type: ignore[attr-defined]
         elif options["features"] != "auto":
-            found = outcomes(fit, watch, None, data)
+            found = train_fit(fit, watch, data)
         else:
-            completed = complete(raw, fit, data, watch)
-            raw, fit, found = completed.raw, completed.fit, completed.outcomes(watch)
+            chosen = choose_features(raw, fit, data, watch)
+            raw, fit, found = chosen.raw, chosen.fit, chosen.outcomes(watch)
         outcome = next(found, None)
         if outcome is None:
             return None
