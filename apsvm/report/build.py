@@ -191,5 +191,5 @@ def _endings(run: Run) -> Markup:
         bounds, unit = header.certificate, header.C or 1.0
         evidence = ["", ""] if bounds is None else [f"{bounds.gap / unit:.2g}", f"{bounds.tolerance / unit:.2g}"]
         rows.append([title, header.state, "" if header.C is None else f"{header.C:.4g}", *evidence])
-    listed = table(["", "state", "C", "gap / C", "asked for"], rows, left=(0, 1))
+    listed = table(["", "state", "C", "gap / C", "requested"], rows, left=(0, 1))
     return folded(f"How all {len(rows)} trainings ended", listed)

@@ -161,7 +161,7 @@ def members(header: Header) -> Iterator[str]:
         bounds = of_member.certificate
         unit, gap = of_member.C or 1.0, ""
         if bounds is not None:
-            gap = f", gap {bounds.gap / unit:.3g} of the loss, {bounds.tolerance / unit:.3g} asked for"
+            gap = f", gap {bounds.gap / unit:.3g} of the loss, {bounds.tolerance / unit:.3g} requested"
         bound = "" if bounds is None else f", bound {bounds.bound}"
         C = "" if of_member.C is None else f", C = {of_member.C:.6g}"
         yield f"{of_member.features.map}: {of_member.loss}{bound}{C}{gap}; scores divided by {member.divisor:.4g}"

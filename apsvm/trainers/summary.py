@@ -136,11 +136,11 @@ def _bounds(bounds: Bounds, C: float) -> str:
     elif bounds.stationary or bounds.hinge_objective is not None:
         claim = "a stationary point, from which the convex majorant can gain at most"
     sign = "≤" if bounds.reached else ">"
-    return f"certificate: {claim} {bounds.gap / C:.3g} of the loss {sign} {bounds.tolerance / C:.3g} asked for ({kind})"
+    return f"certificate: {claim} {bounds.gap / C:.3g} of the loss {sign} {bounds.tolerance / C:.3g} requested ({kind})"
 
 
 def _gradient(gradient: Gradient) -> str:
     target = ""
     if gradient.target is not None:
-        target = f" {'≤' if gradient.gradient_norm <= gradient.target else '>'} {gradient.target:.3g} asked for"
+        target = f" {'≤' if gradient.gradient_norm <= gradient.target else '>'} {gradient.target:.3g} requested"
     return f"objective {gradient.value:.9g}, gradient {gradient.gradient_norm:.3g}{target}"

@@ -34,7 +34,7 @@ VALIDATION = Validation(file="held.svm", sha256="", metric="AP", value=0.5)
 @pytest.mark.parametrize(
     ("evidence", "figures"),
     [
-        ({"certificate": BOUNDS, "C": 2.0, "iterations": 3}, ["3 iterations", "0.5 of the loss", "0.25 asked for"]),
+        ({"certificate": BOUNDS, "C": 2.0, "iterations": 3}, ["3 iterations", "0.5 of the loss", "0.25 requested"]),
         (
             {"certificate": replace(BOUNDS, bound="tight", stationary=True)},
             ["stationary", "lower bound 1"],

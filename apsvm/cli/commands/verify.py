@@ -128,7 +128,7 @@ def _put_verdict(ranker: Model, dataset: Dataset, verdict: Verdict, *, first: bo
     _put("lower bound", f"{claimed.dual:.9g} by the model, {verdict.proved:.9g} proved anew, of the {of}")
     model_gap, proved, wanted = (gap / verdict.C for gap in (claimed.gap, verdict.gap, claimed.tolerance))
     share = f"{100.0 * verdict.share:.2g} % of the objective at w = 0"
-    _put("gap", f"{model_gap:.3g} of the loss by the model, {proved:.3g} proved, {share}; asked for: {wanted:.3g}")
+    _put("gap", f"{model_gap:.3g} of the loss by the model, {proved:.3g} proved, {share}; requested: {wanted:.3g}")
     _put("certificate", _conclusion(verdict, other_rows=others))
 
 
