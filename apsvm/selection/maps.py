@@ -167,7 +167,8 @@ class AverageOfMaps:
         if outcome is None:
             return None
         assert outcome.scores is not None
-        relevant, how = self.data.target.relevant, f"{len(held_out)} folds of {self.data.unit}"
+        assert self.rules.completion.choice is not None
+        relevant, how = self.data.target.relevant, self.rules.completion.choice.how
         folds = [mean_of(of_fold, divisors) for of_fold in held_out]
         by_others = [mean_of(of_fold, divisors) for of_fold in zip(*others, strict=False)]
         worth = pooled_ap(folds, relevant, by_others)._asdict()
