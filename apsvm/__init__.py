@@ -1,4 +1,4 @@
-"""apsvm: linear rankers trained on the ranking metric itself.
+"""apsvm: rankers trained on the ranking metric itself.
 
 >>> import apsvm
 >>> sorted(apsvm.__all__)  # doctest: +NORMALIZE_WHITESPACE

@@ -57,7 +57,7 @@ def _show_version(context: click.Context, _: click.Parameter, is_asked: bool) ->
 )  # fmt: skip
 @click.option("-v", "--verbose", is_flag=True, is_eager=True, hidden=True)
 def program(verbose: bool) -> None:
-    """Train linear rankers on the ranking metric itself: average precision, exactly.
+    """Train rankers on the ranking metric itself: average precision, NDCG and others.
 
     \b
     apsvm train payments.csv --label-column fraud --id-column payment
