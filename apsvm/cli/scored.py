@@ -86,8 +86,7 @@ def _judge_alike(one: Target, other: Target) -> bool:
     if one.grades is None and other.grades is None:
         return True
     first, second = (np.asarray(target.judgements, dtype=np.float64) for target in (one, other))
-    (_, first_order), (_, second_order) = (np.unique(grades, return_inverse=True) for grades in (first, second))
-    return np.array_equal(first_order, second_order) and np.array_equal(np.maximum(first, 0.0), np.maximum(second, 0.0))
+    return np.array_equal(np.maximum(first, 0.0), np.maximum(second, 0.0))
 
 
 def score_data(
@@ -102,6 +101,7 @@ def score_data(
 ) -> Scored:
     """DATA read and scored by every model and file; failures end the command. ``unlabelled``: it needs no labels."""
     from apsvm.data.matrices import read_scores
+    from apsvm.data.pooling import pooled
     from apsvm.models.columns import NO_FEATURES
 
     label = options.positive_label
@@ -117,7 +117,9 @@ def score_data(
     if dataset is None:
         dataset = read_rows(data, read, zero_based=True if data == "-" else None, model=NO_FEATURES)
     if dataset.bags is not None and not dataset.ignores_bags:
-        dataset = _of_what_is_scored(dataset, files)
+        bags, sizes = pooled(dataset, ()), {scores.size for scores in files.values()}
+        if len(bags) in sizes and len(dataset) not in sizes:  # a score a bag
+            dataset = bags
     for path, of_rows in files.items():
         if of_rows.size != len(dataset):
             name = "<stdin>" if path == "-" else path
@@ -130,15 +132,6 @@ def score_data(
     if classes and alone:
         raise click.UsageError(f"{next(iter(classes))} ranks several classes and {alone[0]} only one")
     return scored
-
-
-def _of_what_is_scored(dataset: Dataset, files: Mapping[str, NDArray[np.float64]]) -> Dataset:
-    """The rows; the bags if a file has a score per bag and none has one per row."""
-    from apsvm.data.pooling import pooled
-
-    bags = pooled(dataset, ())
-    sizes = {scores.size for scores in files.values()}
-    return bags if len(bags) in sizes and len(dataset) not in sizes else dataset
 
 
 def _scored_by_models(

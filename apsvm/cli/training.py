@@ -52,15 +52,6 @@ if TYPE_CHECKING:
 
 # Before reading
 
-#: Options that some trainers refuse → the values that all take.
-_FOR_ALL: Mapping[str, tuple[object, ...]] = {
-    "positive_label": (None,),
-    "relevant_from": (None,),
-    "query_weights": (None,),
-    "scale": ("auto", "none"),
-    "features": ("auto", "linear"),
-}
-
 
 def checked(
     trainer: AnyTrainer, options: JsonObject, read: ReadOptions, pool: tuple[str, ...] | None
@@ -76,9 +67,9 @@ def checked(
         raise click.UsageError("--bag-label any gives a bag its highest label: --relevant-from goes with it")
     if pool is not None and trainer.capabilities.bags:
         raise click.UsageError("--pool makes a row of each bag, --latent trains on the rows in bags: give only one")
-    for option, for_all in _FOR_ALL.items():
-        refusal = None if options.get(option) in for_all else trainer.capabilities.refusal(option)
-        if refusal is not None:
+    for option in ("positive_label", "relevant_from", "query_weights", "scale", "features"):
+        refusal = trainer.capabilities.refusal(option)
+        if refusal is not None and options.get(option) not in (None, "auto", "none", "linear"):
             raise click.UsageError(refusal)
     for path in trainer.inputs().values():
         with reading(path), open(path, "rb"):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
 
 from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import files, options
-from apsvm.cli.output.lists import names_of_queries, names_of_rows
+from apsvm.cli.output.lists import known_relevance, names_of_queries, names_of_rows
 from apsvm.cli.output.progress import Bar
 from apsvm.cli.reading import how_to_read, read_any_model
 from apsvm.cli.scored import score_data
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     from apsvm.cli.scored import Scored
     from apsvm.data.dataset import Dataset
-    from apsvm.data.labels import Target
     from apsvm.models.base import Model
 
 #: A difference with p up to this is called more than chance.
@@ -44,6 +42,8 @@ def compare(old: str, new: str, data: str, top: int, read: ReadOptions) -> int:
 
     Ends with exit code 6 where NEW is worse by the metric that its loss is for.
     """
+    from apsvm.data.labels import LabelOptions
+
     if data == "-":
         raise click.UsageError("DATA may be read once for each model: name a file")
     if old == new:
@@ -52,26 +52,13 @@ def compare(old: str, new: str, data: str, top: int, read: ReadOptions) -> int:
     for path, model in models.items():
         if model.has_classes or model.lists_items:
             raise Failure(BAD_DATA, f"{path}: it is {model.description}: compare is for models of one ranking")
-    scored, target = _scored(data, models, read)
-    _put_moves(scored, None if target is None else target.relevant, top)
-    if target is None:
+    scored = score_data(data, models, (), LabelOptions(), read, ignore_unknown=False, unlabelled=True)
+    relevant = known_relevance(scored.dataset, models[new])
+    _put_moves(scored, relevant, top)
+    if relevant is None:
         say(f"{data}: not every row has a label, or all have the same: only places are compared")
         return 0
     return WORSE if _put_metrics(scored, models[new], top) else 0
-
-
-def _scored(data: str, models: Mapping[str, Model], read: ReadOptions) -> tuple[Scored, Target | None]:
-    """The rows with the scores of both models, and the labels' meaning if known."""
-    from apsvm.data.dataset import DataError
-    from apsvm.data.labels import LabelOptions, recall
-
-    scored = score_data(data, models, (), LabelOptions(), read, ignore_unknown=False, unlabelled=True)
-    *_, new = models.values()
-    try:
-        target = recall(scored.dataset, new.header.labels)
-    except DataError:  # all rows have one label
-        return scored, None
-    return scored, target if target.relevant.any() else None
 
 
 def _put_moves(scored: Scored, relevant: NDArray[np.bool_] | None, top: int) -> None:

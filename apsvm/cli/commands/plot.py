@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -71,14 +71,7 @@ def heatmap(log: str, output: str) -> None:
 @_OUTPUT
 @how_to_read
 def precision_recall(
-    data: str,
-    models: tuple[str, ...],
-    scores: tuple[str, ...],
-    positive_label: float | str | None,
-    relevant_from: float | None,
-    ignore_unknown: bool,
-    output: str,
-    read: ReadOptions,
+    data: str, models: tuple[str, ...], scores: tuple[str, ...], output: str, read: ReadOptions, **more: Any
 ) -> None:
     """Precision against recall on DATA, as apsvm eval sees it: the area under a curve is its AP.
 
@@ -92,14 +85,14 @@ def precision_recall(
     files = [data, *models, *scores]
     if files.count("-") > 1:
         raise click.UsageError("only one of the files can be standard input")
-    labels = LabelOptions(positive_label=positive_label, relevant_from=relevant_from)
+    labels = LabelOptions(positive_label=more["positive_label"], relevant_from=more["relevant_from"])
 
     def picture() -> Picture:
         rankers = {path: read_any_model(path) for path in models}
         for path, model in rankers.items():
             if model.lists_items:
                 raise Failure(BAD_DATA, f"{path}: {model.description} has no precision–recall curve of rows")
-        return curves_of(score_data(data, rankers, scores, labels, read, ignore_unknown=ignore_unknown))
+        return curves_of(score_data(data, rankers, scores, labels, read, ignore_unknown=more["ignore_unknown"]))
 
     _draw(picture, output, files, data)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -35,14 +35,7 @@ PAGE = "report.html"
          data={"help": "Judge the models on these rows.", "show_default": "those of the training, if still there"},
          output={"metavar": "FILE", "help": "The page; - for stdout.", "show_default": f"RUN_DIR/{PAGE}"})  # fmt: skip
 @how_to_read
-def report(
-    run_dir: str,
-    data: str | None,
-    output: str | None,
-    ignore_unknown: bool,
-    quiet: bool,  # the remarks look at it
-    read: ReadOptions,
-) -> None:
+def report(run_dir: str, data: str | None, output: str | None, read: ReadOptions, **wanted: Any) -> None:
     """Make one self-contained HTML page of a run: the first rows and what put them there, metrics, what drives the
     score, the positives that stand lowest, the data, and how it was trained, with its certificate.
 
@@ -65,7 +58,7 @@ def report(
         run = _run(run_dir, log, output)
         bar.reach(0, "reading the rows")
         if not run.model.lists_items:
-            run = _with_rows(run, data, read, ignore_unknown=ignore_unknown)
+            run = _with_rows(run, data, read, ignore_unknown=wanted["ignore_unknown"])
         bar.reach(0, "judging and drawing")
         with bad_data(run_dir):
             content = page_of(run)

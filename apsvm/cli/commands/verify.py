@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,7 @@ from apsvm.cli.help import HelpfulCommand
 from apsvm.cli.options.table import files, options
 from apsvm.cli.reading import how_to_read, read_any_model, refuse_model, rows_for
 from apsvm.cli.shared import DOES_NOT_HOLD, SAYS_NOTHING, STOPPED_EARLY, bad_data, put
-from apsvm.cli.training import query_weights as weights_in
+from apsvm.cli.training import query_weights
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -31,17 +31,7 @@ LEFT = 13
 @options("query_weights", "gap", "max_iterations", "as_json",
          time_limit={"help": "Seconds for each proof."})  # fmt: skip
 @how_to_read
-def verify(
-    model: str,
-    data: str,
-    read: ReadOptions,
-    *,
-    query_weights: str | None,
-    gap: float,
-    time_limit: float | None,
-    max_iterations: int,
-    as_json: bool,
-) -> int:
+def verify(model: str, data: str, read: ReadOptions, **wanted: Any) -> int:
     """Check the certificate of MODEL on DATA, the rows that it was trained on.
 
     The certificate of a structured SVM states that no weights have an objective lower than the model's by more than its
@@ -62,18 +52,18 @@ def verify(
     refuse_model(data)
     ranker = read_any_model(model)
     dataset = rows_for(ranker, data, read)
-    weights = weights_in(query_weights, dataset)
+    weights = query_weights(wanted["query_weights"], dataset)
     verdicts: list[Verdict] = []
-    limits = Limits(seconds=time_limit, iterations=max_iterations)
+    limits = Limits(seconds=wanted["time_limit"], iterations=wanted["max_iterations"])
     with bad_data(model):
         for verdict in verify(
-            ranker, dataset, query_weights=weights, telling=gap, limits=limits,
+            ranker, dataset, query_weights=weights, telling=wanted["gap"], limits=limits,
             defined_elsewhere=definition_of_package,
         ):  # fmt: skip
-            if not as_json:
+            if not wanted["as_json"]:
                 _put_verdict(ranker, dataset, verdict, first=not verdicts)
             verdicts.append(verdict)
-    if as_json:
+    if wanted["as_json"]:
         header, sha256 = ranker.header, dataset.fingerprint
         figures = [{**asdict(one), "gap": one.gap, "share": one.share} for one in verdicts]
         about = {"same_data": header.data.sha256 == sha256, "sha256": sha256, "labels": meaning(header.labels)}

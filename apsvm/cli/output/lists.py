@@ -74,15 +74,10 @@ class RankedRows:
 
     def page(self) -> str:
         """The rows of --top as a page (``report.first_rows``)."""
-        from apsvm.data.dataset import DataError
-        from apsvm.data.labels import recall
         from apsvm.report.first_rows import FirstRows
 
         rows, options, (best, places) = self.rows, self.options, self._first()
-        try:
-            relevant = recall(rows, self.model.header.labels).relevant
-        except DataError:  # all rows have one label: labels are unknown
-            relevant = None
+        relevant = known_relevance(rows, self.model)
         names, queries, n = self._names(), names_of_queries(rows), len(self.scores)
         has_answers = options.classify or options.probability
         first = FirstRows(
@@ -234,6 +229,18 @@ def shown_columns(path: str, read: ReadOptions, names: Sequence[str]) -> dict[st
         for name, cells in texts_of(part, read.table, names, "--show").items():
             columns[name] += map(printable, cells)
     return columns
+
+
+def known_relevance(rows: Dataset, model: Model) -> NDArray[np.bool_] | None:
+    """(n,) bool, by the labels as the model reads them; None if all rows have one label, or none is relevant."""
+    from apsvm.data.dataset import DataError
+    from apsvm.data.labels import recall
+
+    try:
+        relevant = recall(rows, model.header.labels).relevant
+    except DataError:
+        return None
+    return relevant if relevant.any() else None
 
 
 def names_of_queries(rows: Dataset) -> list[str] | None:

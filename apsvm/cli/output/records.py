@@ -99,15 +99,11 @@ def model_and_log(folder: str, data: str) -> tuple[str, str]:
     from apsvm._support.files import check_writable
 
     model, log = (os.path.join(folder, name) for name in (MODEL, LOG))
-    for path in (log, model):
-        if os.path.lexists(path):
-            name = os.path.basename(path)
-            raise click.UsageError(f"{folder}: it holds a run already ({name}): name another folder, or remove it")
+    if os.path.lexists(log) or os.path.lexists(model):
+        raise click.UsageError(f"{folder}: it holds a run already: name another folder, or remove it")
     refuse_same_file(folder, data=data)
     with writing(folder):
-        if os.path.lexists(folder) and not os.path.isdir(folder):
-            raise NotADirectoryError(20, "Not a directory", folder)
-        check_writable(log if os.path.isdir(folder) else os.path.normpath(folder))
+        check_writable(log if os.path.lexists(folder) else os.path.normpath(folder))
     return model, log
 
 
