@@ -99,67 +99,49 @@ def score_data(
     ignore_unknown: bool,
     unlabelled: bool = False,
 ) -> Scored:
-    """DATA read and scored by every model and file; failures end the command. ``unlabelled``: it needs no labels."""
+    """DATA read, once for all models of the same features, and scored by every model and file; failures end the
+    command. ``unlabelled``: it needs no labels."""
     from apsvm.data.matrices import read_scores
     from apsvm.data.pooling import pooled
+    from apsvm.models.bags import ranked
     from apsvm.models.columns import NO_FEATURES
 
     label = options.positive_label
-    models = {
-        path: one_ranker(model, label, path) if model.has_classes and label is not None else model
-        for path, model in models.items()
-    }
-    dataset, columns = _scored_by_models(data, models, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
-    files = {}
+    if label is not None:
+        models = {path: one_ranker(one, label, path) if one.has_classes else one for path, one in models.items()}
+    dataset: Dataset | None = None
+    datasets: dict[object, Dataset] = {}
+    columns: dict[str, NDArray[np.float64]] = {}
+    for path, model in models.items():
+        header, of = model.header, model.header.features
+        features = (of.zero_based, model.width, of.pool, header.latent, header.labels.several, of.columns, of.names)
+        if features not in datasets:
+            datasets[features] = rows_for(model, data, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
+        rows, columns[path] = ranked(model, datasets[features], by_rows=read.ignores_bags)
+        dataset = dataset or rows
+        if len(columns[path]) != len(dataset):
+            raise click.UsageError(f"of {next(iter(models))} and {path}, one ranks bags and the other their rows")
     for path in scores:
         with reading(path):
-            files[path] = read_scores(path)
+            columns[path] = read_scores(path)
     if dataset is None:
         dataset = read_rows(data, read, zero_based=True if data == "-" else None, model=NO_FEATURES)
     if dataset.bags is not None and not dataset.ignores_bags:
-        bags, sizes = pooled(dataset, ()), {scores.size for scores in files.values()}
+        bags, sizes = pooled(dataset, ()), {len(columns[path]) for path in scores}
         if len(bags) in sizes and len(dataset) not in sizes:  # a score a bag
             dataset = bags
-    for path, of_rows in files.items():
-        if of_rows.size != len(dataset):
+    for path in scores:
+        if len(columns[path]) != len(dataset):
             name = "<stdin>" if path == "-" else path
             expected = f"{len(dataset)} scores, one for each row of {dataset.source}"
-            raise Failure(BAD_DATA, f"{name}: expected {expected}, found {of_rows.size}")
-    scored = Scored(dataset, {**columns, **files}, models, options)
+            raise Failure(BAD_DATA, f"{name}: expected {expected}, found {len(columns[path])}")
+    scored = Scored(dataset, columns, models, options)
     classes, alone = scored.classes, [path for path in scored.scores if path not in scored.classes]
     if classes and options.relevant_from is not None:
         raise click.UsageError("--relevant-from is not for several classes")
     if classes and alone:
         raise click.UsageError(f"{next(iter(classes))} ranks several classes and {alone[0]} only one")
     return scored
-
-
-def _scored_by_models(
-    data: str, rankers: Mapping[str, Model], read: ReadOptions, *, ignore_unknown: bool, unlabelled: bool
-) -> tuple[Dataset | None, dict[str, NDArray[np.float64]]]:
-    """The rows, read once for all models of the same features, and the models' scores by path; None without models."""
-    from apsvm.models.bags import ranked
-
-    datasets: dict[tuple[object, ...], Dataset] = {}
-    result: Dataset | None = None
-    columns: dict[str, NDArray[np.float64]] = {}
-    for path, ranker in rankers.items():
-        header, of = ranker.header, ranker.header.features
-        base, bags = (of.zero_based, ranker.width), (of.pool, header.latent)
-        features = (base, bags, header.labels.several, of.columns, of.names)
-        if features not in datasets:
-            if datasets and data == "-":
-                raise Failure(
-                    BAD_DATA,
-                    f"{path}: it has other features than {next(iter(rankers))}, and standard input is read once",
-                )
-            datasets[features] = rows_for(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
-        of_this_model, columns[path] = ranked(ranker, datasets[features], by_rows=read.ignores_bags)
-        result = result or of_this_model
-        first = next(iter(columns))
-        if len(columns[path]) != len(columns[first]):
-            raise click.UsageError(f"of {first} and {path}, one ranks bags and the other their rows")
-    return result, columns
 
 
 #: Draws of the bootstrap, and random swaps of the test, of one ranking and of queries.
@@ -199,53 +181,37 @@ class EvaluatedSystem:
 def of_data(
     metrics: dict[str, Metric], scored: Scored, ties: str, *, leave_out_undefined: bool
 ) -> list[EvaluatedSystem]:
-    """An entry for each of ``scored``'s models and files; failures end the command."""
+    """An entry for each of ``scored``'s models and files; failures end the command. With several classes each has its
+    own ranking of the rows, by its column of the scores (n, k), in place of the queries."""
+    import numpy as np
+
+    from apsvm.metrics.classes import evaluate_classes
     from apsvm.metrics.evaluate import summarise
     from apsvm.metrics.ranking_table import Judgements
     from apsvm.metrics.significance import System
 
-    dataset = scored.dataset
-    if scored.classes:
-        return [_of_classes(metrics, scored, path, ties) for path in scored.scores]
-    target = scored.target(metrics)
-    entries = []
-    words = () if dataset.table is None else dataset.table.queries
+    dataset, table, entries = scored.dataset, scored.dataset.table, []
+    groups, target = dataset.groups, None if scored.classes else scored.target(metrics)
+    cuts = any(metric.thresholded for metric in metrics.values())
     for path, scores in scored.scores.items():
-        (threshold,) = scored.thresholds(path)
+        thresholds = scored.thresholds(path)
+        lines = [line_of(threshold) for threshold in thresholds]
         with bad_data(dataset.source):
-            line = line_of(threshold)
-            rows = Judgements.of(dataset.groups, target.judgements, target.lowest_relevant, threshold=line)
-            result = summarise(metrics, rows.table(scores, ties), leave_out_undefined=leave_out_undefined)
-        about: JsonDict = {"words": words, "thresholds": _needed([threshold], metrics), "unit": dataset.unit}
+            if target is not None:
+                rows = Judgements.of(groups, target.judgements, target.lowest_relevant, threshold=lines[0])
+                result = summarise(metrics, rows.table(scores, ties), leave_out_undefined=leave_out_undefined)
+                about: JsonDict = {"unit": dataset.unit, "words": () if table is None else table.queries}
+            else:
+                labels, classes = scored.labels(path), scored.classes[path]
+                rows = Judgements(labels, codes=groups)
+                result = evaluate_classes(
+                    list(metrics.values()), scores, labels, classes, ties, groups=groups, thresholds=lines
+                )
+                counts = {"classes_unranked": int(np.setdiff1d(dataset.classes(), classes).size)}
+                about = {"counts": counts, "each": "class", "words": () if table is None else table.columns.label_words}
+        about["thresholds"] = thresholds if cuts else ()
         entries.append(EvaluatedSystem(path, System(scores, rows, result), ties, **about))
     return entries
-
-
-def _needed(thresholds: Sequence[Threshold | None], metrics: Mapping[str, Metric]) -> Sequence[Threshold | None]:
-    """The thresholds, if a metric needs them."""
-    return thresholds if any(one.thresholded for one in metrics.values()) else ()
-
-
-def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str) -> EvaluatedSystem:
-    """Every class's own ranking of the rows, column by column of the scores (n, k); classes take the queries' place."""
-    import numpy as np
-
-    from apsvm.metrics.classes import evaluate_classes
-    from apsvm.metrics.ranking_table import Judgements
-    from apsvm.metrics.significance import System
-
-    dataset, scores, classes = scored.dataset, scored.scores[path], scored.classes[path]
-    labels = scored.labels(path)
-    thresholds = scored.thresholds(path)
-    with bad_data(dataset.source):
-        result = evaluate_classes(
-            list(metrics.values()), scores, labels, classes, ties,
-            groups=dataset.groups, thresholds=[line_of(threshold) for threshold in thresholds],
-        )  # fmt: skip
-    counts = {"classes_unranked": int(np.setdiff1d(dataset.classes(), classes).size)}
-    words = () if dataset.table is None else dataset.table.columns.label_words
-    system = System(scores, Judgements(labels, codes=dataset.groups), result)
-    return EvaluatedSystem(path, system, ties, counts, "class", words=words, thresholds=_needed(thresholds, metrics))
 
 
 def of_runs(
