@@ -48,12 +48,12 @@ def test_table_and_json(run, files):
         (("o_voc", "o_voc"), 2, "error: OBJECTS and DETECTIONS are both o_voc"),
         (
             ("o_voc", "d_voc", "-m", "AP"), 2,
-            "error: unknown metric of detections 'AP'; nearest: AP75, AP50; known: AP(coco), AP50, AP75, "
+            "unknown metric of detections 'AP'; nearest: AP75, AP50; known: AP(coco), AP50, AP75, "
             "AP(voc2007), AP(voc2010), AP(coco)@t, AP(voc2007)@t, AP(voc2010)@t",
         ),
         (
             ("o_voc", "d_voc", "-m", "AP(coco)@2"), 2,
-            "error: bad parameter in metric 'AP(coco)@2': expected an IoU above 0 and at most 1, found '2'",
+            "bad parameter in metric 'AP(coco)@2': expected an IoU above 0 and at most 1, found '2'",
         ),
         (("o_voc", "nowhere"), 66, "error: cannot read nowhere: No such file or directory"),
         (

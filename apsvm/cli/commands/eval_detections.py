@@ -12,6 +12,7 @@ import click
 from apsvm._support.shown import printable
 from apsvm._support.types import JsonDict
 from apsvm.cli.help import HelpfulCommand
+from apsvm.cli.options.parameters import DETECTION_METRIC
 from apsvm.cli.options.table import files, options
 from apsvm.cli.shared import BAD_DATA, Failure, put, say
 
@@ -25,12 +26,12 @@ _LEFT = 20
 @click.command(name="eval-detections", cls=HelpfulCommand)
 @files("OBJECTS", "DETECTIONS")
 @options("classes", "as_json", metrics={
-    "type": click.STRING,
+    "type": DETECTION_METRIC,
     "help": "AP(voc2010), AP(voc2007), AP(coco), AP50, AP75, or another IoU, as AP(voc2010)@0.7. May be repeated. "
     "[default: AP(voc2010); for COCO files AP(coco), AP50, AP75]",
 })  # fmt: skip
 def eval_detections(
-    objects: str, detections: str, classes: str | None, metrics: tuple[str, ...], as_json: bool
+    objects: str, detections: str, classes: str | None, metrics: tuple[DetectionMetric, ...], as_json: bool
 ) -> None:
     """Evaluate detections: boxes with a class and a score against the objects of images, AP by PASCAL VOC or COCO.
 
@@ -47,19 +48,18 @@ def eval_detections(
     apsvm eval-detections Annotations results -m 'AP(voc2007)'
     apsvm eval-detections instances.json results.json
     """
-    from apsvm.detection.measure import evaluate
+    from apsvm.detection.measure import evaluate, parse_metric
     from apsvm.detection.readers import read_detections, read_objects
 
     if objects == detections:
         raise click.UsageError(f"OBJECTS and DETECTIONS are both {objects}")
-    parsed = _parsed(metrics)
     truth = read_objects(objects)
     if truth.remark:
         say(f"{objects}: {truth.remark}")
     boxes = read_detections(detections, truth, classes)
-    if not parsed:
-        parsed = _parsed(("AP(coco)", "AP50", "AP75") if truth.class_ids else ("AP(voc2010)",))
-    evaluations = [evaluate(metric, truth, boxes) for metric in parsed]
+    usual = map(parse_metric, ("AP(coco)", "AP50", "AP75") if truth.class_ids else ("AP(voc2010)",))
+    by_name = {metric.name: metric for metric in metrics or usual}
+    evaluations = [evaluate(metric, truth, boxes) for metric in by_name.values()]
     if not evaluations[0].n_objects.any():
         raise Failure(BAD_DATA, f"{objects}: every object is marked difficult or crowd: none counts")
     if boxes.scores.size and not any(evaluation.n_right.any() for evaluation in evaluations):
@@ -70,18 +70,6 @@ def eval_detections(
         put(json.dumps(content, indent=1))
     else:
         _put_text(content, evaluations[0])
-
-
-def _parsed(names: Sequence[str]) -> list[DetectionMetric]:
-    """The metrics of these names, without repetitions. Ends the command at an unknown name."""
-    from apsvm.detection.measure import parse_metric
-    from apsvm.metrics import MetricError
-
-    try:
-        metrics = [parse_metric(name) for name in names]
-    except MetricError as error:
-        raise click.UsageError(str(error)) from None
-    return list({metric.name: metric for metric in metrics}.values())
 
 
 def _put_text(content: JsonDict, first: DetectionEvaluation) -> None:

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import math
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeAlias
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 from click.shell_completion import CompletionItem
@@ -159,12 +159,9 @@ def _number_or_multiple(word: str) -> float | Multiple:
 
 def _constant(text: str) -> float | str | None:
     word = text.strip().lower()
-    if word in ("auto", "none"):
-        return word if word == "auto" else None
-    try:
-        value = number(text)
-    except ValueError:
-        raise ValueError(f"expected a finite number, auto or none, found {text!r}") from None
+    if word == "auto":
+        return word
+    value = 0.0 if word == "none" else number(text)
     return value if value > 0.0 else None
 
 
@@ -178,29 +175,16 @@ def _label(text: str) -> float | str:
     return value
 
 
-def _pool(text: str) -> tuple[str, ...]:
-    from apsvm.models.header import parse_pool
-
-    return parse_pool(text)
-
-
-def _threshold(text: str) -> object:
-    from apsvm.metrics.thresholds import ThresholdRule
-
-    return ThresholdRule.parse(text.strip().lower())
-
-
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip())
 
 
 def _encoding(name: str) -> str:
     try:
-        if name == "auto" or codecs.lookup(name)._is_text_encoding:
-            return name
-    except LookupError:
-        pass
-    raise ValueError(f"{name!r} is no encoding of text: utf-8, latin-1, cp1252, utf-16 …")
+        "".encode("utf-8" if name == "auto" else name)
+    except LookupError as error:
+        raise ValueError(str(error)) from None
+    return name
 
 
 def _feature_map(name: str) -> str:
@@ -215,9 +199,9 @@ def _metric(name: str) -> str:
     return parse_metric(name).name
 
 
-def _registered(module: str, registry: str) -> Callable[[], Iterable[str]]:
-    """The names in a registry, which is imported when they are looked at."""
-    return lambda: getattr(import_module(module), registry)
+def _imported(module: str, function: str) -> Callable[..., Any]:
+    """A function of a module that is imported when it is called."""
+    return lambda *arguments: attrgetter(function)(import_module(module))(*arguments)
 
 
 #: The value of a constant feature; none or a number that is not positive means no such feature.
@@ -225,14 +209,20 @@ CONSTANT = Parsed("constant", _constant, "NUMBER|auto|none")
 #: A label: a number, or a word of a table's column.
 LABEL = Parsed("label", _label)
 #: Names of pooling functions for bags, with commas between them.
-POOL = Parsed("pool", _pool, "min,mean,max")
+POOL = Parsed("pool", _imported("apsvm.models.header", "parse_pool"), "min,mean,max")
 #: A rule for a threshold.
-THRESHOLD = Parsed("rule", _threshold, names=lambda: ("f1", "fpr=A", "precision=A", "recall=A", "top=K"))
+THRESHOLD = Parsed(
+    "rule",
+    _imported("apsvm.metrics.thresholds", "ThresholdRule.parse"),
+    names=lambda: ("f1", "fpr=A", "precision=A", "recall=A", "top=K"),
+)
 #: Names with commas between them; a name with a comma is in double quotes.
 NAMES = Parsed("name,…", _names, "NAME,…")
 #: The name of an encoding of text.
 ENCODING = Parsed("name", _encoding, "NAME")
 #: The name of a feature map, in full: ``piecewise:4`` of ``piecewise``.
-FEATURES = Parsed("name", _feature_map, names=_registered("apsvm.data.features", "FEATURE_MAPS"))
+FEATURES = Parsed("name", _feature_map, names=_imported("apsvm.data.features", "FEATURE_MAPS.keys"))
 #: The canonical name of a metric.
-METRIC = Parsed("name", _metric, names=_registered("apsvm.metrics", "METRICS"))
+METRIC = Parsed("name", _metric, names=_imported("apsvm.metrics", "METRICS.keys"))
+#: A metric of detections.
+DETECTION_METRIC = Parsed("name", _imported("apsvm.detection.measure", "parse_metric"), "NAME")
