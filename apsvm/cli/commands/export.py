@@ -21,60 +21,7 @@ if TYPE_CHECKING:
     from apsvm.models.base import Model, Ranker
 
 
-#: Description of the object in ``--help``.
-LAYOUT = """JSON has for each ranker "coef" and "intercept" ("rankers", with the "label" of each class), of features
-that count from "first_feature", and score = coef·φ(x) + intercept, φ(x) divided by its length, unless that is 0, if
-"unit_rows". "features" names φ and has its arrays:
-
-\b
-linear     φ(x) = x
-piecewise  x, then of feature j = 0, 1 … for each q of knots[starts[j]:starts[j+1]]
-           max(0, x_j − q) if q ≥ 0, else min(0, x_j − q)
-logarithms x, then of each feature j in tailed f(x_j) − f(0), f(v) = sign(z)·log(1 + |z|),
-           z = (v − origin) / unit
-products   z = (x − centre) / deviation, then z_i·z_j for i = 0, 1 … and j = i, i+1 …
-nystroem   normalisation·k, k_i = exp(−gamma·‖z − landmarks[i]‖²)
-rules      the columns of piecewise over divisors; then for each 1 in kept, tree by
-           tree, leaf by leaf, whether x gets there: from node i, first 0, to 2i + 1 if
-           x of features[i] is at most thresholds[i], or that is −1, else to 2i + 2
-a+b        the columns of a, then those of b; array q of a is 0.q, of b 1.q
-
-A ranker of several components (--components) has a list "components" of such "coef" and "intercept", and the
-highest of their scores.
-
-A row is positive, the second of "classes", where its score is above the ranker's "threshold", if that is not null.
-"probability", if it is not null, is that of the positive class: of method platt 1 / (1 + exp(−(slope·score +
-offset))), at least "lower" and at most "upper", of isotonic the straight line between the points (scores[i],
-probabilities[i]) on either side, and the outermost probability beyond them.
-
-Of a model of a table "table" says what its columns become, one after the other: a "number" itself, and "fill" where it
-is missing; a "category" a feature for each of its "categories", 1 where it is that word and else 0, and another for
-all others if "other"; either of them last, if "missing", one that is 1 where the cell is missing.
-
-"ranges", if present, serve pictures: each feature's lowest value in training, its mean, and its highest.
-
-For a model of bags (train --pool), the features are those of a bag; "pool" names the functions that make them."""
-
-#: Text of ``apsvm export --help``.
-_HELP = f"""Write MODEL to OUT (default: stdout) for other programs.
-
-A model of three classes or more is one multi-class model of LIBLINEAR; of any such model, --positive-label exports one
-class's ranker.
-
-LIBLINEAR calls rows above 0 positive, so the threshold of MODEL is subtracted from its constant.
-
-ONNX takes X, rows of float64 with MODEL's features, or where MODEL is of a table its columns: numbers as float64 (NaN
-for a missing one), words as strings ("") and dates as int64 seconds from 1970 (NumPy's NaT). It gives score, label (1
-above the threshold; of several classes the number, from 0, of the one that predict --classify names) and probability,
-as far as MODEL has them. It needs apsvm[onnx].
-
-{LAYOUT}
-
-LIBLINEAR knows no features but linear.
-"""
-
-
-@click.command(cls=HelpfulCommand, help=_HELP)
+@click.command(cls=HelpfulCommand)
 @files("MODEL", "[OUT]")
 @click.option(
     "--format",
@@ -83,22 +30,50 @@ LIBLINEAR knows no features but linear.
     required=True,
     help="liblinear: a model file of LIBLINEAR's predict; json: all that scoring takes; onnx: a graph for onnxruntime.",
 )
-@options(
-    positive_label={"help": "Of a model of several classes: the one to export.", "show_default": False, "excludes": ""}
-)
-def export(model: str, out: str, layout: str, positive_label: float | str | None) -> None:
+@options("one_class")
+def export(model: str, out: str, layout: str, one_class: float | str | None) -> None:
+    """Write MODEL to OUT (default: stdout) for other programs.
+
+    LIBLINEAR takes linear features; three classes or more are one multi-class model. Rows above 0 are positive there:
+    the threshold of MODEL is subtracted from the constant.
+
+    ONNX takes rows X, or the columns of a table by name, and gives score, label and probability (apsvm[onnx]).
+
+    JSON has "rankers", one a class: the score is coef·φ(x) + intercept, the highest of "components" if there are
+    several. φ(x) is divided by its length, unless that is 0, if "unit_rows". Features count from "first_feature".
+    "features" has the name of φ and its arrays:
+
+    \b
+    linear     φ(x) = x
+    piecewise  x, then of feature j = 0, 1 … for each q of knots[starts[j]:starts[j+1]]
+               max(0, x_j − q) if q ≥ 0, else min(0, x_j − q)
+    logarithms x, then of each feature j in tailed f(x_j) − f(0), f(v) = sign(z)·log(1 + |z|),
+               z = (v − origin) / unit
+    products   z = (x − centre) / deviation, then z_i·z_j for i = 0, 1 … and j = i, i+1 …
+    nystroem   normalisation·k, k_i = exp(−gamma·‖z − landmarks[i]‖²)
+    rules      the columns of piecewise over divisors; then for each 1 in kept, tree by
+               tree, leaf by leaf, whether x gets there: from node i, first 0, to 2i + 1 if
+               x of features[i] is at most thresholds[i], or that is −1, else to 2i + 2
+    a+b        the columns of a, then those of b; array q of a is 0.q, of b 1.q
+
+    Rows above "threshold" are positive, the second of "classes". "probability" is that of the positive class: of method
+    platt 1 / (1 + exp(−(slope·score + offset))), between "lower" and "upper"; of isotonic interpolated between the
+    points (scores[i], probabilities[i]). "table" has the columns in order: a "number" is itself, "fill" if missing; a
+    "category" has a feature for each of its "categories", and one for all others if "other"; either has one more that
+    is 1 where the cell is missing, if "missing". "pool" names the functions that make a row of a bag.
+    """
     from apsvm._support.files import write_whole
 
     refuse_same_file(out, model=model)
     stored = read_any_model(model)
     if layout == "json":
-        content = _json_text(stored, positive_label, model).encode()
+        content = _json_text(stored, one_class, model).encode()
     elif layout == "onnx":
         from apsvm.cli.onnx import onnx_bytes
 
-        content = onnx_bytes(stored if positive_label is None else one_ranker(stored, positive_label, model), model)
+        content = onnx_bytes(stored if one_class is None else one_ranker(stored, one_class, model), model)
     else:
-        content = _liblinear(stored, positive_label, model).encode()
+        content = _liblinear(stored, one_class, model).encode()
     with writing(out):
         write_whole(out, content)
 

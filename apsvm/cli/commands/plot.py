@@ -103,10 +103,9 @@ MOST_SHAPES, MOST_PAIRS = 12, 6
 
 @plot.command()
 @files("MODEL")
-@options(positive_label={"help": "Of a model of several classes: the one to draw.", "show_default": False,
-                         "excludes": ""})  # fmt: skip
+@options("one_class")
 @_OUTPUT
-def shapes(model: str, positive_label: float | str | None, output: str) -> None:
+def shapes(model: str, one_class: float | str | None, output: str) -> None:
     """Draw the effect of each feature on the score, over the values of the training rows.
 
     The twelve widest are drawn. With --features linear, logarithms or products, bars show the largest weights, each for
@@ -117,7 +116,7 @@ def shapes(model: str, positive_label: float | str | None, output: str) -> None:
     from apsvm.report.pictures.shapes import Bars, Shapes
 
     def picture() -> Picture:
-        ranker = one_linear_ranker(read_any_model(model), positive_label, model)
+        ranker = one_linear_ranker(read_any_model(model), one_class, model)
         feature_map = ranker.feature_map
         if feature_map is None or (feature_map.parts() is not None and feature_map.limits(0) is None):
             return Bars.of_ranker(ranker, MOST_SHAPES)

@@ -23,37 +23,6 @@ if TYPE_CHECKING:
 MOST_ITEMS = 10
 
 
-#: Text of ``apsvm predict --help``.
-_HELP = """Score the rows of DATA with MODEL: one number a line, in input order, to OUT (default: stdout).
-
-\b
-apsvm predict new.csv payments.model scores.txt
-apsvm predict new.csv payments.model --top 100 --explain --show merchant,amount
-apsvm predict new.csv payments.model --top 100 --explain --html list.html
-\f
-A model of several classes (train --one-vs-rest) gives a number for each class, in ascending order of the labels,
-with tabs between them.
-
-Scores read back exactly, except for the six digits of --top. DATA is read as the training file was (feature base,
-width); its labels may be any numbers, and a .npz or .npy matrix needs none.
-
-With --explain a line goes on with parts that add up to the score, a tab before each: base, the score of a row with
-the training's medians, and table columns or features with their value and their contribution, the largest first:
-3.2 <tab> base (-0.2) <tab> amount=812.5 (+1.9) <tab> country=XX (+0.4). All features of a word or a date count as one
-column, and columns share equally what they give together. Base includes what dates give to every row alike, such as
-dates newer than all of training. With several components (--components), the parts are those of the one that gave the
-score, after component=h.
-
-With --classify a line has the row's label, with --probability its probability to be positive, with both the two.
-
-For a model of bags, a line is for a bag, in the order of their first rows: the score of its best row (train --latent;
-with --bags ignore a line is for a row), or of its pooled rows (train --pool).
-
-If MODEL ranks items for users (--rows-as-users), a line has the best items that the row does not have, as item:score,
-best first; items of a table have the names of its columns, with tabs between them.
-"""
-
-
 #: Options that ``--help`` lists, by section.
 _COMMON = {
     "What is written": "top explain show html classify probability trec_run header",
@@ -61,7 +30,7 @@ _COMMON = {
 }
 
 
-@click.command(cls=HelpfulCommand, common=_COMMON, help=_HELP)
+@click.command(cls=HelpfulCommand, common=_COMMON)
 @files("DATA", "MODEL", "[OUT]")
 @options("ignore_unknown", "header", "top", "show", "trec_run", "html", "explain", "classify", "probability", "which",
          "boxes", "detections", "nms",
@@ -69,6 +38,33 @@ _COMMON = {
          verbose={"help": "Of a table, what each column is, and rare words in it."})  # fmt: skip
 @how_to_read
 def predict(data: str, model: str, out: str, read: ReadOptions, **values: Any) -> None:
+    """Score the rows of DATA with MODEL: one number a line, in input order, to OUT (default: stdout).
+
+    \b
+    apsvm predict new.csv payments.model scores.txt
+    apsvm predict new.csv payments.model --top 100 --explain --show merchant,amount
+    apsvm predict new.csv payments.model --top 100 --explain --html list.html
+    \f
+    A model of several classes (train --one-vs-rest) gives a number for each class, in ascending order of the labels,
+    with tabs between them.
+
+    Scores read back exactly, except for the six digits of --top. DATA is read as the training file was (feature base,
+    width); its labels may be any numbers, and a .npz or .npy matrix needs none.
+
+    With --explain a line goes on with parts that add up to the score, after tabs: base, the score of a row with the
+    training's medians, and table columns or features with value and contribution, the largest first:
+    3.2 <tab> base (-0.2) <tab> amount=812.5 (+1.9) <tab> country=XX (+0.4). The features of a word or a date are one
+    column; columns share equally what they give together. Base includes what dates give to every row alike. With
+    several components, the parts are those of the one that gave the score, after component=h.
+
+    With --classify a line has the row's label, with --probability its probability to be positive, with both the two.
+
+    For a model of bags, a line is for a bag, in the order of their first rows: the score of its best row (--latent;
+    with --bags ignore a line is for a row), or of its pooled rows (--pool).
+
+    If MODEL ranks items for users (--rows-as-users), a line has the best items that the row lacks, as item:score, best
+    first; items of a table have the names of its columns, with tabs between them.
+    """
     from apsvm._support.files import check_writable, write_whole
 
     wanted = SimpleNamespace(**values)  # the reading looks at quiet and verbose

@@ -122,6 +122,7 @@ TABLE: Mapping[str, Mapping[str, Any]] = {
         max_features=_of(click.IntRange(1, 2 ** 62), None, "Refuse a file with a feature beyond this many."),
         positive_label=_of(LABEL, None, "Label that is positive; all others are negative.", show_default="1",
             excludes="relevant_from"),
+        one_class=_of(LABEL, None, "Of a model of several classes: the one to take.", flags="--positive-label"),
         relevant_from=_of(Number(), None, "Rows of this grade or a higher one are positive. Without it ndcg and "
             "nDCG read the grades.", metavar="GRADE"),
         ignore_unknown=_flag("Ignore features that the model does not have."),
