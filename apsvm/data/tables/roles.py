@@ -107,6 +107,7 @@ def parts_of_model(
         needed = {column.name for column in columns.features}
         free = [name for name in names if name not in needed]
         hint = "".join(f"; is it {near!r}?" for near in _nearest(lacking[0], free))
+        hint = hint or "; add it (cells may be empty), or train a model without it"
         what = f"column {lacking[0]!r}" if len(lacking) == 1 else f"columns {listed([repr(name) for name in lacking])}"
         raise DataError(f"{source}: the model needs the {what}, and the file has only {listed(names)}{hint}")
     remarks: list[str] = []
