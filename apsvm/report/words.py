@@ -83,8 +83,8 @@ def threshold_in_words(threshold: Threshold, data: Data | None = None) -> str:
     where = "training rows (which flatters)" if threshold.held_out is None else "held-out rows"
     missed = "1 positive is" if data.positives - right == 1 else f"{data.positives - right:,} positives are"
     return (
-        f"{text} ({threshold.rule}): of the {data.rows:,} {where} {n_called:,} are called positive, {right:,} rightly "
-        f"({percent(precision or 0.0)}); {missed} missed"
+        f"{text} ({_rule(threshold)}): of the {data.rows:,} {where} {n_called:,} are called positive, {right:,} "
+        f"rightly ({percent(precision or 0.0)}); {missed} missed"
     )
 
 
@@ -93,7 +93,13 @@ def rule_in_words(threshold: Threshold) -> str:
     if threshold.rule in RULES:
         return threshold.rule
     rows = "the training rows" if threshold.held_out is None else f"rows held out, {threshold.held_out}"
-    return f"{threshold.rule} on {rows}"
+    return f"{_rule(threshold)} on {rows}"
+
+
+def _rule(threshold: Threshold) -> str:
+    name, _, value = threshold.rule.partition("=")
+    is_missed = name == "precision" and threshold.precision is not None and threshold.precision < float(value)
+    return f"{threshold.rule}, not reached" if is_missed else threshold.rule
 
 
 def probabilities_in_words(calibration: Calibration) -> str:
