@@ -206,7 +206,7 @@ class DaskRankNCG(_OnCluster, RankNCG):
 
     Attributes
     ----------
-    coef_, objective_, gradient_norm_, n_pairs_, classes_, n_iter_ …
+    coef_, objective_, classes_, n_iter_ …
         See ``RankNCG``.
     """
 

@@ -36,6 +36,7 @@ from apsvm.estimators.messages import WeakRankerWarning
 from apsvm.estimators.parameters import check_types, parameters_of
 from apsvm.estimators.rows import count_rows
 from apsvm.metrics.evaluate import Evaluation, evaluate
+from apsvm.models.averages import headers_of
 from apsvm.models.base import Model, Ranker
 from apsvm.models.columns import Columns
 from apsvm.models.decision import line_of
@@ -425,6 +426,8 @@ class Estimator(CommonParameters, BaseEstimator):  # type: ignore[misc]  # sciki
         self.n_iter_ = epochs if header.iterations is None else header.iterations
         self.n_queries_ = 1 if header.data.queries is None else header.data.queries
         self.n_queries_skipped_ = header.data.queries_skipped or 0
+        each = headers_of(header) or [header]
+        self.certificates_ = {one.features.map: one.certificate for one in each if one.certificate is not None}
         self._restore(header)
         parts = model.linear_parts()
         if len(parts) == 1:

@@ -20,7 +20,6 @@ from apsvm.estimators.rows import count_rows
 from apsvm.estimators.targets import BinaryClassifier, GradeRanker
 from apsvm.metrics import parse_metric
 from apsvm.metrics.evaluate import parse_metrics
-from apsvm.models.averages import headers_of
 from apsvm.models.header import Header
 from apsvm.report.words import members
 from apsvm.selection.decision import DecisionRule, HeldOutError, decide
@@ -103,8 +102,6 @@ class _Portfolio(QueriesOnly):
         estimate = (header.selection or {}).get("estimate")
         if isinstance(estimate, float):
             self.best_score_ = estimate
-        each = headers_of(header) or [header]
-        self.certificate_ = {one.features.map: one.certificate for one in each if one.certificate is not None}
         choice = f"features {header.features.map}; loss {header.loss}, C = {header.C}"
         self.choice_ = "; ".join(members(header)) or choice
 
@@ -162,7 +159,7 @@ class APSVMClassifierCV(_Portfolio, BinaryClassifier):  # type: ignore[misc]  # 
         Expected value of ``metric`` on new rows: the winner's mean over the folds, minus the optimism of the choice.
     choice_ : str
         The chosen features, loss and C in words.
-    certificate_ : dict
+    certificates_ : dict
         By feature map, the certificate of the winner, or of each ranker in the average (see ``APSVMClassifier``).
     cv_results_ : list of dict
         An entry for each screened candidate and each compared setting.
@@ -215,7 +212,7 @@ class APSVMRankerCV(_Portfolio, GradeRanker):
 
     Attributes
     ----------
-    best_score_, certificate_, cv_results_, coef_ …
+    best_score_, certificates_, cv_results_, coef_ …
         See ``APSVMClassifierCV``.
     """
 

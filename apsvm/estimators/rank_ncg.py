@@ -66,10 +66,8 @@ class RankNCG(GradeRanker, LinearEstimator):
 
     Attributes
     ----------
-    objective_, gradient_norm_ : float
-        Objective, and largest entry of its gradient, at coef_.
-    n_pairs_ : int
-        Number of pairs that were trained on; n_queries_skipped_ counts the queries without one.
+    objective_ : float
+        Objective at coef_.
     classes_ : ndarray
         (k,) float64, the values of y; 1, 2 … if it was cut.
     cuts_ : ndarray or None
@@ -141,5 +139,3 @@ class RankNCG(GradeRanker, LinearEstimator):
         elif not hasattr(self, "classes_"):  # a header lists the first hundred only
             self.classes_ = np.array(listed if isinstance(listed, list) else [0.0, 1.0], dtype=np.float64)
         self.objective_ = math.nan if gradient is None else gradient.value
-        self.gradient_norm_ = math.nan if gradient is None else gradient.gradient_norm
-        self.n_pairs_ = header.data.counts.get("pairs", 0)

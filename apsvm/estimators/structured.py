@@ -22,7 +22,6 @@ from apsvm.estimators.decisions import cheapest_threshold, with_decision
 from apsvm.estimators.linear import LinearEstimator
 from apsvm.estimators.targets import BinaryClassifier, GradeRanker
 from apsvm.metrics.thresholds import ThresholdRule
-from apsvm.models.averages import headers_of
 from apsvm.models.header import Bounds, Header, Threshold
 from apsvm.selection.calibration import METHODS
 from apsvm.selection.completion import training_scores
@@ -113,9 +112,7 @@ class _Structured(LinearEstimator):
     def _restore(self, header: Header) -> None:
         super()._restore(header)
         self.C_ = math.nan if header.C is None else header.C
-        each = headers_of(header) or [header]
-        self.certificates_ = {one.features.map: one.certificate for one in each}
-        bounds = each[0].certificate
+        bounds = next(iter(self.certificates_.values()), None)
         self.certificate_: Bounds = bounds  # type: ignore[assignment]  # None for few models only
         bound = "" if bounds is None else f"bound {bounds.bound}, "
         words = list(chosen(header, header.metric)) or [f"{bound}C = {self.C_:.6g}"]

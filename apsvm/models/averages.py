@@ -70,21 +70,21 @@ def members_of(ranker: LinearRanker) -> list[LinearRanker]:
     ModelError
         The members in the header do not fit the maps, features or labels, or the average has a certificate of its own.
     """
-    if not ranker.header.members:
+    whole = ranker.header
+    if not whole.members:
         return [ranker]
-    joined, headers = ranker.feature_map, headers_of(ranker.header)
+    headers, joined = headers_of(whole), ranker.feature_map
     if not isinstance(joined, Joined) or len(joined.maps) != len(headers):
-        maps = len(joined.maps) if isinstance(joined, Joined) else 1
-        raise ModelError(f"expected a member for each of {maps} maps in 'members', found {len(headers)}")
-    divisors = [member.divisor for member in ranker.header.members]
+        raise ModelError(f"expected one of 'members' for each map in {whole.features.map}, found {len(headers)}")
+    divisors = [member.divisor for member in whole.members]
     require(min(divisors) > 0.0, "a divisor above 0 of each of 'members'")
-    require(ranker.header.certificate is None, "no 'certificate' of an average: its members have theirs")
+    require(whole.certificate is None, "no 'certificate' of an average: its members have theirs")
     rankers = []
-    each = zip(ranker.header.members, headers, joined.maps, joined.slices(), strict=True)
+    each = zip(whole.members, headers, joined.maps, joined.slices(), strict=True)
     for member, header, feature_map, columns in each:
         name, other = feature_map.name, header.features.map
         require(not header.members and other == name, f"a member on {name}, found one on {other}")
-        is_alike = header.features.scale != "l2" and _common(header) == _common(ranker.header)
+        is_alike = header.features.scale != "l2" and _common(header) == _common(whole)
         require(is_alike, "members of the average's own features, labels and rows, none divided by length")
         plain = None if isinstance(feature_map, Linear) else feature_map
         rankers.append(LinearRanker(ranker.coef[columns] * member.divisor, member.intercept, header, plain))

@@ -66,8 +66,8 @@ def test_a_classifier_there_and_back(rows, tmp_path):
     assert np.array_equal(again.predict(X), predicted)
     assert again.score(X, names) == model.score(X, names)
     assert again.best_score_ == model.best_score_
-    assert again.certificate_ == model.certificate_
-    assert [(name, one.reached) for name, one in model.certificate_.items()] == [("piecewise:4", True)]
+    assert again.certificates_ == model.certificates_
+    assert [(name, one.reached) for name, one in model.certificates_.items()] == [("piecewise:4", True)]
 
 
 def test_what_became_of_the_search(rows):
