@@ -108,7 +108,7 @@ class _OnCluster(_Plain):
 
     def _outcomes(self, fit: Fit, watch: Watch, data: TrainingSet) -> Iterator[Outcome]:
         assert isinstance(fit, ClusterFit)
-        return fit.outcomes(watch, data=data)
+        return fit.outcomes(watch, data)
 
     def _finish(self, model: Ranker, X: Matrix, outcome: Outcome) -> None:
         n = X.shape[0]

@@ -21,7 +21,7 @@ from apsvm.data.features.binning import rows_to_learn_from
 from apsvm.data.features.logarithms import MOST_ROWS, Logarithms
 from apsvm.data.features.scaling import scaling_of
 from apsvm.data.row_operator import RowOperator
-from apsvm.selection.completion import train_fit, train_plan
+from apsvm.selection.completion import continue_plan, train_fit, train_plan
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.constant_feature import constant_by_rule
 from apsvm.trainers.fitting import AUTO, Fit, about_data, scale_by_rule
@@ -97,12 +97,12 @@ class ClusterFit(Fit):
         bias = constant_by_rule(fit.rows(selection=self.selection).moments().variance)
         return replace(fit, features=replace(options, bias=bias))
 
-    def outcomes(
-        self, watch: Watch, start: NDArray[np.float64] | None = None, data: TrainingSet | None = None
-    ) -> Iterator[Outcome]:
+    def outcomes(self, watch: Watch, data: TrainingSet | None = None) -> Iterator[Outcome]:
         """The trained rankers, see ``selection.completion.train_fit``; ``data``: the training set, if already made."""
-        if start is not None or not _leaves_open(self.trainer):
-            yield from self._trained(self.trainer, watch, start, data or self.training_set())
+        if not _leaves_open(self.trainer):
+            data = data or self.training_set()
+            for outcome in train_plan(self.trainer, data, about_data(watch, self, data.rows.__len__)):
+                yield ranking_checked(outcome, data, self.trainer)
             return
         chosen, sample = self._sample()
         if chosen is None:
@@ -115,16 +115,8 @@ class ClusterFit(Fit):
             yield first
             return
         data = data or self.training_set()
-        plan, start = self._settled(first, rows, data)
-        for outcome in self._trained(plan, watch, start, data):
-            yield _with_choice(outcome, first, chosen.size)
-
-    def _trained(
-        self, trainer: AnyTrainer, watch: Watch, start: NDArray[np.float64] | None, data: TrainingSet
-    ) -> Iterator[Outcome]:
-        """Trains a plan that leaves nothing open on all rows."""
-        for outcome in train_plan(trainer, data, about_data(watch, self, data.rows.__len__), start):
-            yield ranking_checked(outcome, data, trainer)
+        for outcome in self._continued(first, rows, data, about_data(watch, self, data.rows.__len__)):
+            yield _with_choice(ranking_checked(outcome, data, self.trainer), first, chosen.size)
 
     def _sample(self) -> tuple[NDArray[np.int64] | None, Fit]:
         """Rows for the open choices (None: all), and a training on them in this process."""
@@ -157,18 +149,23 @@ class ClusterFit(Fit):
         drawn: NDArray[np.int64] = every[np.sort(np.concatenate(parts))]
         return drawn
 
-    def _settled(
-        self, first: Outcome, sample: TrainingSet, data: TrainingSet
-    ) -> tuple[AnyTrainer, NDArray[np.float64] | None]:
-        """The chosen plan, and its start: the weights trained on the sample."""
+    def _continued(self, first: Outcome, sample: TrainingSet, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:
+        """Trains the chosen plan on all rows, from the weights of the outcome ``first`` on the sample."""
         trainer = self.trainer
-        if isinstance(trainer, OneVsRestTrainer):
-            starts = {label: trained.w for label, trained in first.classes if isinstance(trained.w, np.ndarray)}
-            label, outcome = first.classes[0]
-            plan = _at_scale(trainer.trainer.settled(outcome), of_class(sample, label), of_class(data, label))
-            return OneVsRestTrainer(plan, starts), None
-        assert isinstance(first.w, np.ndarray)
-        return _at_scale(trainer.settled(first), sample, data), first.w
+        if not isinstance(trainer, OneVsRestTrainer):
+            assert isinstance(first.w, np.ndarray)
+            yield from continue_plan(_at_scale(trainer.settled(first), sample, data), data, watch, first.w)
+            return
+        starts = {label: trained.w for label, trained in first.classes if isinstance(trained.w, np.ndarray)}
+        label, outcome = first.classes[0]
+        plan = _at_scale(trainer.trainer.settled(outcome), of_class(sample, label), of_class(data, label))
+
+        def train_class(
+            of_class: AnyTrainer, label: float, rows: TrainingSet, watch: Watch, _: TrainingSet | None
+        ) -> Iterator[Outcome]:
+            return continue_plan(of_class, rows, watch, starts.get(label))
+
+        yield from OneVsRestTrainer(plan).train(data, watch, train_class=train_class)
 
 
 def _at_scale(plan: AnyTrainer, sample: TrainingSet, data: TrainingSet) -> AnyTrainer:
@@ -192,7 +189,7 @@ def _leaves_open(trainer: AnyTrainer) -> bool:
 
 
 def _with_choice(outcome: Outcome, first: Outcome, n: int) -> Outcome:
-    """The outcome, with the details and notes of the choice of its plan."""
+    """The outcome, with the details of the choice of its plan."""
     kept = {name: first.details[name] for name in ("choice", "held_out") if name in first.details}
-    notes = [*first.notes[:1], f"chosen on {n:,} rows, and trained from there", *outcome.notes]
+    notes = [f"chosen on {n:,} rows, and trained from there", *outcome.notes]
     return replace(outcome, details={**outcome.details, **kept}, notes=notes)

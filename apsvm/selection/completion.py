@@ -81,7 +81,7 @@ class Training:
         """Yields outcomes, and raises, as ``Trainer.train``; outcomes that rank nothing are marked."""
         fit, data = self.fit, self.data
         watch = about_data(watch, fit, data.rows.__len__)
-        for outcome in _train(fit.trainer, self.completion, data, watch, None, fit.held_out()):
+        for outcome in _train(fit.trainer, self.completion, data, watch, fit.held_out()):
             outcome = replace(outcome, details={**outcome.details, **self.details})
             checked = ranking_checked(outcome, data, fit.trainer)
             yield scales_checked(checked, fit.dataset) if fit.features.scale == "none" else checked
@@ -93,27 +93,28 @@ def train_fit(fit: Fit, watch: Watch, data: TrainingSet | None = None) -> Iterat
     yield from Training(fit, fit, data, complete(fit.trainer, data, watch)).outcomes(watch)
 
 
-def train_plan(
-    trainer: AnyTrainer,
-    data: TrainingSet,
-    watch: Watch,
-    start: NDArray[np.float64] | None = None,
-    validation: TrainingSet | None = None,
+def train_plan(trainer: AnyTrainer, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:
+    """Outcomes of ``trainer`` on ``data`` after its open settings are chosen. Raises as ``Trainer.train``."""
+    yield from _train(trainer, complete(trainer, data, watch), data, watch, None)
+
+
+def continue_plan(
+    plan: AnyTrainer, data: TrainingSet, watch: Watch, start: NDArray[np.float64] | None
 ) -> Iterator[Outcome]:
-    """Outcomes of ``trainer`` on ``data`` after its open settings are chosen. Parameters and errors as in
-    ``Trainer.train``."""
-    yield from _train(trainer, complete(trainer, data, watch, start), data, watch, start, validation)
+    """Outcomes of a plan that leaves nothing open, from the weights (dimension,) of a training on some of the rows."""
+    if not isinstance(plan, StructuredSVMTrainer):
+        yield from plan.train(data, watch, start=start)
+        return
+    settled = plan.with_settings(bound="tight") if _descends_from_another(plan, data) else plan
+    for outcome in settled.train(data, watch, start=start):
+        yield replace(outcome, cautions=caution_of(outcome, plan))
 
 
-def complete(
-    trainer: AnyTrainer, data: TrainingSet, watch: Watch, start: NDArray[np.float64] | None = None
-) -> Completion:
+def complete(trainer: AnyTrainer, data: TrainingSet, watch: Watch) -> Completion:
     """Chooses what a plan leaves open."""
-    if start is not None and start.ndim == 2 and isinstance(trainer, StructuredSVMTrainer):
-        trainer = trainer.with_settings(components=len(start))  # as many as the starting model has
     if isinstance(trainer, OneVsRestTrainer):
-        return Completion.of_classes(trainer, data, watch, start)
-    return Completion.of(trainer, data, watch, start)
+        return Completion.of_classes(trainer, data, watch)
+    return Completion.of(trainer, data, watch)
 
 
 def _train(
@@ -121,27 +122,26 @@ def _train(
     completion: Completion,
     data: TrainingSet,
     watch: Watch,
-    start: NDArray[np.float64] | None,
     validation: TrainingSet | None,
 ) -> Iterator[Outcome]:
     if not isinstance(trainer, OneVsRestTrainer):
-        yield from completion.train(data, watch, start, validation)
+        yield from completion.train(data, watch, validation)
         return
     limit = trainer.settings.time_limit
     if limit is not None:
         trainer = trainer.with_settings(time_limit=max(0.0, limit - completion.seconds))
-    results = trainer.train(data, watch, start=start, validation=validation, train_class=completion.train_class)
+    results = trainer.train(data, watch, validation=validation, train_class=completion.train_class)
     for outcome in results:
         if completion.choice is not None:
             outcome = replace(outcome, seconds={"choosing": completion.seconds, **outcome.seconds})
         yield outcome
 
 
-def _leaves_open(trainer: AnyTrainer, data: TrainingSet, start: NDArray[np.float64] | None) -> bool:
+def _leaves_open(trainer: AnyTrainer, data: TrainingSet) -> bool:
     """True if settings must be compared before training."""
     if not isinstance(trainer, StructuredSVMTrainer) or trainer.is_network:
         return False
-    return start is None if _starts_from_another(trainer, data) else trainer.bound is None
+    return trainer.bound is None or _starts_from_another(trainer, data)
 
 
 def _starts_from_another(trainer: StructuredSVMTrainer, data: TrainingSet) -> bool:
@@ -183,30 +183,27 @@ class Completion:
         trainer: AnyTrainer,
         data: TrainingSet,
         watch: Watch,
-        start: NDArray[np.float64] | None,
         labels: Sequence[float | None] = (None,),
     ) -> Completion:
         """Chooses what a plan leaves open; one choice for several classes."""
-        if not _leaves_open(trainer, data, start):
+        if not _leaves_open(trainer, data):
             return cls(trainer)
         assert isinstance(trainer, StructuredSVMTrainer)
         if _starts_from_another(trainer, data):
-            before = cls.of(_start_of(trainer), data, watch, None, labels)
+            before = cls.of(_start_of(trainer), data, watch, labels)
             return cls(trainer, before.choice, before.seconds, before=before)
         began = time.perf_counter()
         choice = choose(trainer, trainer.rows_of(data), watch, labels)
-        mixture = two_or_one(trainer, data, choice, watch) if start is None and labels == (None,) else None
+        mixture = two_or_one(trainer, data, choice, watch) if labels == (None,) else None
         if mixture is not None and mixture.choice is not None:
             trainer, choice = trainer.with_settings(components=COMPONENTS), mixture.choice
         return cls(trainer, choice, time.perf_counter() - began, mixture=mixture)
 
     @classmethod
-    def of_classes(
-        cls, plan: OneVsRestTrainer, data: TrainingSet, watch: Watch, start: NDArray[np.float64] | None = None
-    ) -> Completion:
+    def of_classes(cls, plan: OneVsRestTrainer, data: TrainingSet, watch: Watch) -> Completion:
         """Chooses once for all classes of a one-vs-rest plan, by comparing settings on some of them."""
-        labels = classes_compared(data) if _leaves_open(plan.trainer, data, start) else []
-        return cls.of(plan.trainer, data, watch, start, labels)
+        labels = classes_compared(data) if _leaves_open(plan.trainer, data) else []
+        return cls.of(plan.trainer, data, watch, labels)
 
     def train_class(
         self,
@@ -214,7 +211,6 @@ class Completion:
         label: float,
         data: TrainingSet,
         watch: Watch,
-        start: NDArray[np.float64] | None = None,
         validation: TrainingSet | None = None,
     ) -> Iterator[Outcome]:
         """Trains one class with the settings chosen for all (a ``one_vs_rest.TrainClass``)."""
@@ -223,24 +219,18 @@ class Completion:
             assert isinstance(trainer, StructuredSVMTrainer)
             before = replace(before, trainer=_start_of(trainer), label=label)
         of_class = replace(self, trainer=trainer, label=label, seconds=0.0, before=before)
-        yield from of_class.train(data, watch, start, validation)
+        yield from of_class.train(data, watch, validation)
 
     def held_out(self) -> tuple[list[OutOfFold], list[OutOfFold]]:
         """Held-out scores of the choice (``Choice.out_of_fold``)."""
         assert self.choice is not None
         return self.choice.out_of_fold(self.label)
 
-    def train(
-        self,
-        data: TrainingSet,
-        watch: Watch,
-        start: NDArray[np.float64] | None,
-        validation: TrainingSet | None,
-    ) -> Iterator[Outcome]:
+    def train(self, data: TrainingSet, watch: Watch, validation: TrainingSet | None) -> Iterator[Outcome]:
         """Trains the completed plan."""
         trainer = self.trainer
         if not isinstance(trainer, StructuredSVMTrainer):
-            yield from trainer.train(data, watch, start=start, validation=validation)
+            yield from trainer.train(data, watch, validation=validation)
             return
         if trainer.is_network:
             yield from _network(trainer, data, watch)
@@ -248,30 +238,25 @@ class Completion:
         limit = trainer.settings.time_limit
         if limit is not None:
             trainer = trainer.with_settings(time_limit=max(0.0, limit - self.seconds))
-        if start is None and self.before is not None:
+        if self.before is not None:
             results = self._of_another(self.before, trainer, data, watch)
-        elif _descends_from_another(trainer, data):
-            results = trainer.with_settings(bound="tight").train(data, watch, start=start)
         else:
-            results = self._of_the_choice(trainer, data, watch, start)
+            results = self._of_the_choice(trainer, data, watch)
         for outcome in results:
             yield self._annotated(outcome, data)
 
-    def _of_the_choice(
-        self, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch, start: NDArray[np.float64] | None
-    ) -> Iterator[Outcome]:
+    def _of_the_choice(self, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:
         """Trains with the chosen or named bound and C."""
         choice = self.choice
         if choice is None:
-            yield from trainer.train(data, watch, start=start)
+            yield from trainer.train(data, watch)
             return
         best_start = choice.start(self.label)
         plan = trainer.with_settings(bound=choice.bound, C=choice.C)
-        if self.mixture is not None and choice is self.mixture.choice:
-            start = best_start  # reached from clusters of the positives
-        elif start is None or trainer.settings.components > 1:  # components descend from every start
+        is_mixture = self.mixture is not None and choice is self.mixture.choice
+        if not is_mixture:  # whose start was reached from clusters of the positives
             plan = plan.beginning_at(best_start)
-        for outcome in plan.train(data, watch, start=start):
+        for outcome in plan.train(data, watch, start=best_start if is_mixture else None):
             yield self._unless_it_is_nothing(trainer, data, watch, outcome, best_start)
 
     def _unless_it_is_nothing(
@@ -309,7 +294,7 @@ class Completion:
         assert isinstance(first, StructuredSVMTrainer)
         silent, name = Watch(progress=watch.progress, should_stop=watch.should_stop), first.loss.name
         first = first.with_settings(time_limit=None if limit is None else SHARE_OF_START * limit)
-        (start,) = before._of_the_choice(first, data, silent, None)
+        (start,) = before._of_the_choice(first, data, silent)
 
         def in_the_time_left() -> StructuredSVMTrainer:
             left = None if limit is None else max(0.0, limit - (time.perf_counter() - began))

@@ -23,27 +23,20 @@ from apsvm.trainers.settings import Settings, SettingsError
 from apsvm.trainers.summary import end_in_full
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 
 class OneVsRestTrainer(Trainer[Settings]):
-    """Runs ``trainer`` once for each class; skips classes that it cannot train.
-
-    Parameters
-    ----------
-    starts : starting points, (dimension,) float64 by label; other classes use the trainer's start
-    """
+    """Runs ``trainer`` once for each class; skips classes that it cannot train."""
 
     title: ClassVar[str] = "One against the rest"
 
-    def __init__(self, trainer: AnyTrainer, starts: Mapping[float, NDArray[np.float64]] | None = None) -> None:
+    def __init__(self, trainer: AnyTrainer) -> None:
         super().__init__(trainer.loss_name, trainer.settings, trainer.named)
         refusal = trainer.capabilities.refusal("one_vs_rest")
         if refusal is not None:
             raise SettingsError(refusal)
         self.trainer = trainer
-        self.starts = {} if starts is None else starts
         self.family = trainer.family  # type: ignore[misc]  # a property of the instance here
         self.capabilities = replace(trainer.capabilities, labels=Takes.CLASSES)
 
@@ -83,14 +76,13 @@ class OneVsRestTrainer(Trainer[Settings]):
         data: TrainingSet,
         watch: Watch,
         *,
-        start: NDArray[np.float64] | None = None,
         validation: TrainingSet | None = None,
         train_class: TrainClass,
     ) -> Iterator[Outcome]:
         """See ``Trainer.train``; ``train_class`` trains one class and completes its plan."""
         assert data.target.classes is not None
         labels = data.target.classes.labels
-        run = _Run(self, data, watch, start, validation, len(labels), train_class)
+        run = _Run(self, data, watch, validation, len(labels), train_class)
         began = time.perf_counter()
         classes: list[ClassTraining] = []
         for training in results(run.train, labels, run.at_a_time, stop=run.stop):
@@ -103,10 +95,8 @@ class OneVsRestTrainer(Trainer[Settings]):
             yield outcome
 
 
-#: Trains one class, given trainer, label, rows, watch, starting point and validation rows.
-TrainClass: TypeAlias = Callable[
-    [AnyTrainer, float, TrainingSet, Watch, "NDArray[np.float64] | None", "TrainingSet | None"], Iterator[Outcome]
-]
+#: Trains one class, given trainer, label, rows, watch and validation rows.
+TrainClass: TypeAlias = Callable[[AnyTrainer, float, TrainingSet, Watch, "TrainingSet | None"], Iterator[Outcome]]
 
 
 def of_class(data: TrainingSet, label: float) -> TrainingSet:
@@ -141,7 +131,6 @@ class _Run:
         plan: OneVsRestTrainer,
         data: TrainingSet,
         watch: Watch,
-        start: NDArray[np.float64] | None,
         validation: TrainingSet | None,
         n_classes: int,
         train_class: TrainClass,
@@ -151,7 +140,6 @@ class _Run:
         threads = thread_count(plan.settings.threads)
         self._stopped = False
         self._plan = plan
-        self._start = start
         self._train_class = train_class
         self._validation = validation
         self._watch = watch
@@ -205,8 +193,7 @@ class _Run:
             self._watch.remark,
             self._should_stop,
         )
-        start = self._plan.starts.get(label, self._start)
-        for outcome in self._train_class(trainer, label, data, watch, start, validation):
+        for outcome in self._train_class(trainer, label, data, watch, validation):
             training.outcome = replace(outcome, settings=replace(outcome.settings, time_limit=None))
             if outcome.interrupted:
                 training.reason, training.stopped = "stopped", True

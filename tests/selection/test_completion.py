@@ -239,22 +239,6 @@ def test_grades_start_from_grades(rng):
     assert graded(outcome.w) > 0.3
 
 
-def test_a_start_that_somebody_gives_is_taken(rng, monkeypatch):
-    """``--warm-start``: nothing is trained before, and where the descent ends counts, however it ranks."""
-    data = long_list(rng, 400)
-    given = np.array([1.0, 0.5, 0.3, 0.0, 0.0, 0.0])
-    monkeypatch.setattr(completion, "choose", lambda *_: pytest.fail("there is nothing to choose"))
-    (outcome,) = train_plan(StructuredSVMTrainer("mrr", settings(C=(100.0,))), data, Watch(), given)
-    assert outcome.C == 100.0
-    assert outcome.certificate.bound == "tight"
-    assert "choice" not in outcome.details
-    ramp = ramp_of(data, "mrr")
-    before = min(
-        0.5 * length**2 * given @ given + 100.0 * value(ramp, length * ramp.scores(given)) for length in (0.25, 1, 4)
-    )
-    assert outcome.certificate.primal <= before + 1e-9
-
-
 @pytest.mark.parametrize("name", ["p@3", "mrr", "ndcg@100", "rbp(0.99)"])
 def test_the_default_C_is_where_the_ramp_has_fallen_by_a_tenth(name, rng):
     """Along the start, ½t²‖w₀‖² + C·r(t·w₀) has a stationary point t where r has lost φ of what there is to lose."""

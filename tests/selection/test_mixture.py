@@ -25,9 +25,9 @@ def rare(kinds: int = 2, positives: int = 80, n: int = 800) -> TrainingSet:
     return TrainingSet(Rows(X), Target(Labels(), relevant))
 
 
-def outcome(data: TrainingSet, loss: str = "ap", *named: str, start: np.ndarray | None = None, **settings):
+def outcome(data: TrainingSet, loss: str = "ap", *named: str, **settings):
     plan = StructuredSVMTrainer(loss, StructuredSettings(threads=1, **settings), frozenset(named))
-    (result,) = train_plan(plan, data, Watch(), start)
+    (result,) = train_plan(plan, data, Watch())
     return result
 
 
@@ -75,10 +75,3 @@ def test_an_estimator_takes_two_unless_one_is_named():
     X, y = data.rows.scores_of_all(np.eye(4)), data.target.relevant
     assert APSVMClassifier(features="linear").fit(X, y).coef_.shape == (2, 4)
     assert APSVMClassifier(features="linear", components=1).fit(X, y).coef_.shape == (1, 4)
-
-
-def test_a_model_of_two_is_gone_on_from_with_both():
-    data = rare()
-    again = outcome(data, start=outcome(data).w)
-    assert again.w.shape == (2, 5)
-    assert not tried(again)

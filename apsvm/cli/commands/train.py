@@ -196,7 +196,7 @@ def _trained(
         is_said = not options["quiet"] and (options["verbose"] or classes is None)
         watch = Watch(log, show, say if is_said else unseen, lambda: bool(signals))
         if options["scheduler"] is not None:
-            found = fit.outcomes(watch, None, data)  # type: ignore[attr-defined]
+            found = fit.outcomes(watch, data)  # type: ignore[attr-defined]
         elif options["features"] != "auto":
             found = train_fit(fit, watch, data)
         else:
