@@ -8,7 +8,6 @@ Of each kind the best entry goes on to the other folds if it is near the best of
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,7 +21,7 @@ from apsvm.data.labels import LabelOptions, Target, judge
 from apsvm.losses.base import LossError
 from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.candidates import Entry, losses_of, portfolio
-from apsvm.selection.choose import best, is_near
+from apsvm.selection.choose import LEAST, best, is_near, share_error
 from apsvm.selection.cross_validation import SelectionError
 from apsvm.selection.folds import FEW_POSITIVES, make_folds
 from apsvm.selection.grids import Grid
@@ -198,13 +197,12 @@ class PortfolioSearch:
         return sorted(ranked, key=lambda one: (-one.mean(self.metric), one.grid))
 
     def _hopeful(self, search: SettingsSearch, ranked: Sequence[Candidate]) -> list[Candidate]:
-        """Candidates that, after one fold, are behind the best by at most ``HOPELESS`` standard errors. The error is
-        that of a share among as many positives, or queries, as the fold has."""
+        """Candidates that, after one fold, are behind the best by at most ``LEAST`` or ``HOPELESS`` standard errors of
+        a share among as many positives, or queries, as the fold has."""
         test, groups = search.folds[0].test, search.dataset.groups
         count = int(search.target.of(test).relevant.sum()) if groups is None else np.unique(groups[test]).size
         top = ranked[0].mean(self.metric)
-        share = (count * min(max(top, 0.0), 1.0) + 1.0) / (count + 2.0)
-        limit = top - HOPELESS * math.sqrt(share * (1.0 - share) / count)
+        limit = top - max(LEAST, HOPELESS * share_error(top, count))
         kept = min(FINALISTS, self._most)
         return [one for place, one in enumerate(ranked) if place < kept or one.mean(self.metric) >= limit]
 
