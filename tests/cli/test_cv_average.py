@@ -71,7 +71,7 @@ def test_the_average_is_chosen_and_each_member_proved(data, run, tmp_path):
     told = " ".join(run("info", model).stdout.split())
     assert "average of 2 rankers, each with its own certificate" in told
     estimator = APSVMClassifierCV.from_model(ranker)
-    assert estimator.certificate_ == {one.header.features.map: one.header.certificate for one in members_of(ranker)}
+    assert estimator.certificates_ == {one.header.features.map: one.header.certificate for one in members_of(ranker)}
     with pytest.raises(ValueError, match="APSVMClassifierCV"):
         APSVMClassifier.from_model(ranker)
     assert "member 2" in told

@@ -93,7 +93,7 @@ def test_a_newcomer_needs_one_class_and_one_line(monkeypatch):
     assert parse_metric("first")([3.0, 2.0, 1.0], [True, False, True]) == 1.0
     assert [*METRICS][-1] == "First"
     shown = " ".join(in_process(["eval", "--help-all"], env=dict(os.environ)).stdout.decode().split())
-    assert "nDCG(exp)@10, Precision, Recall, Accuracy, F1, First. --ties" in shown
+    assert "Accuracy, Fβ, First. --ties" in shown
 
 
 @dataclass(frozen=True)
