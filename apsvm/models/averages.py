@@ -75,7 +75,7 @@ def members_of(ranker: LinearRanker) -> list[LinearRanker]:
         return [ranker]
     headers, joined = headers_of(whole), ranker.feature_map
     if not isinstance(joined, Joined) or len(joined.maps) != len(headers):
-        raise ModelError(f"expected one of 'members' for each map in {whole.features.map}, found {len(headers)}")
+        raise ModelError(f"expected a member for each map of {whole.features.map}, found {len(headers)} in 'members'")
     divisors = [member.divisor for member in whole.members]
     require(min(divisors) > 0.0, "a divisor above 0 of each of 'members'")
     require(whole.certificate is None, "no 'certificate' of an average: its members have theirs")

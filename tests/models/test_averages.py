@@ -79,7 +79,7 @@ def test_files_that_say_what_cannot_be(members, tmp_path):
     average = average_of(members, DIVISORS)
     header, first = average.header, average.header.members[0]
     wrong = {
-        "for each map in linear\\+piecewise:4\\+rules:9:depth=2, found 2": replace(header, members=header.members[:2]),
+        "for each map of linear\\+piecewise:4\\+rules:9:depth=2, found 2": replace(header, members=header.members[:2]),
         "a divisor above 0": replace(header, members=(replace(first, divisor=0.0), *header.members[1:])),
         "a member on linear, found one on piecewise:4": replace(
             header, members=header.members[1::-1] + header.members[2:]
@@ -95,7 +95,7 @@ def test_files_that_say_what_cannot_be(members, tmp_path):
         members[1], header=replace(members[1].header, members=(Member(header={}, intercept=0.0, divisor=1.0),))
     )
     plain.save(tmp_path / "m")
-    with pytest.raises(ModelError, match="for each map in piecewise:4, found 1"):
+    with pytest.raises(ModelError, match="for each map of piecewise:4, found 1"):
         load_model(tmp_path / "m")
     components = ComponentRanker(np.ones((2, 3)), np.zeros(2), replace(header, features=Features()))
     components.save(tmp_path / "m")

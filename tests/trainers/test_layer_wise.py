@@ -197,7 +197,7 @@ def test_rows_that_cannot_be_trained_on():
     with pytest.raises(FloatingPointError, match="too large for a network"):
         outcome_of(TrainingSet(Rows(data.rows.in_memory().matrix * 1e200), data.target))
     wide = sp.csr_array((np.ones(400), (np.arange(400), np.arange(400))), shape=(400, 2_000_000_000))
-    with pytest.raises(TrainingError, match="400 rows of 2,000,000,000 features are too many"):
+    with pytest.raises(TrainingError, match="400 rows of 2,000,000,000 features do not fit"):
         outcome_of(TrainingSet(Rows(wide), data.target))
 
 

@@ -122,7 +122,7 @@ def standardised(data: TrainingSet, training: NDArray[np.int64]) -> tuple[NDArra
     if d == 0:
         raise TrainingError("rows without features: a network has nothing to learn from")
     if 4 * 8 * n * d > memory():  # training rows are copied twice: alone, and with those held out
-        raise TrainingError(f"a network takes rows densely, and {n:,} rows of {d:,} features are too many for that")
+        raise TrainingError(f"a network needs dense rows, and {n:,} rows of {d:,} features do not fit in memory")
     X = matrix[selection]
     X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
