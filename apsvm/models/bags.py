@@ -20,22 +20,13 @@ if TYPE_CHECKING:
 
 
 def ranked(model: Model, dataset: Dataset, *, by_rows: bool = False) -> tuple[Dataset, NDArray[np.float64]]:
-    """Units that the model ranks, and their scores: (n,) float64, or (n, k) from a set of k rankers.
+    """Units that the model ranks, and their scores: (n,) float64, or (n, k) from a set of k rankers. The rows of
+    ``dataset`` are pooled if the model pools; ``by_rows`` ranks them even if the model was trained on bags.
 
-    Parameters
-    ----------
-    dataset : the rows, pooled if the model pools
-    by_rows : True to rank rows, even if the model was trained on bags
+    Bags are a data set with a row for each, in the order of their first rows: its deciding row, whose index in
+    ``dataset`` is in ``deciding``. The rankers of a set may decide by different rows; then rows have no features.
 
-    Returns
-    -------
-    The data set itself, or one with a row for each bag, in the order of their first rows. The row is the deciding row,
-    and ``deciding`` has its index in ``dataset``. Each ranker of a set may decide by another row: then rows have no
-    features.
-
-    Raises
-    ------
-    DataError : the model ranks bags and the rows have no bag ids, or a score is not finite
+    Raises DataError if bag ids are missing, or a score is not finite.
     """
     scores = scores_of(model, dataset)
     if not model.header.latent or by_rows:

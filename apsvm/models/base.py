@@ -57,24 +57,15 @@ class Model(ABC):
     """Arrays and a header that score rows.
 
     Subclasses are frozen dataclasses with the field ``header`` and, where rows may be mapped, ``feature_map``.
-
-    Attributes
-    ----------
-    kind : name of the kind in the file's header
-    description : the kind in words, with an article, for messages
-    dtype : type of the arrays in the file
-    has_classes : True if it has a ranker for each of several classes: scores are (n, k)
-    lists_items : True if rows are users and scores rank items: (n, width)
-    header : options, data and results of the training
     """
 
     __slots__ = ()
 
-    kind: ClassVar[str]
-    description: ClassVar[str]
-    dtype: ClassVar[str] = "<f8"
-    has_classes: ClassVar[bool] = False
-    lists_items: ClassVar[bool] = False
+    kind: ClassVar[str]  #: name of the kind in the file's header
+    description: ClassVar[str]  #: the kind in words, with an article, for messages
+    dtype: ClassVar[str] = "<f8"  #: type of the arrays in the file
+    has_classes: ClassVar[bool] = False  #: it has a ranker for each of several classes: scores are (n, k)
+    lists_items: ClassVar[bool] = False  #: rows are users and scores rank items: (n, width)
 
     if TYPE_CHECKING:
 

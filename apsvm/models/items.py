@@ -27,18 +27,11 @@ class ItemFactors:
 
     A user is a row, which training need not have seen: columns with positive values are liked items, columns with
     negative values disliked ones.
-
-    Attributes
-    ----------
-    input, output : NDArray[float32]
-        (items, factors) float32.
-    bias : NDArray[float32]
-        (items,) float32.
     """
 
-    input: NDArray[np.float32]
-    output: NDArray[np.float32]
-    bias: NDArray[np.float32]
+    input: NDArray[np.float32]  #: (items, factors)
+    output: NDArray[np.float32]  #: (items, factors)
+    bias: NDArray[np.float32]  #: (items,)
 
     def score(self, X: Matrix) -> NDArray[np.float32]:
         """Scores of all items for each row of X, (n, items) CSR or dense: (n, items) float32, −inf for liked and
@@ -65,11 +58,8 @@ class ItemFactors:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ItemRanker(Model):
-    """Ranks items for users. Row j of the factors is the item with index j in the file, or j + 1 if not ``zero_based``.
-
-    factors : the embeddings of the items
-    header : options, data and results of the training
-    """
+    """Ranks items for users. Row j of the factors is the item with index j in the file, or j + 1 if not
+    ``zero_based``."""
 
     kind: ClassVar[str] = "item-factors"
     description: ClassVar[str] = "a ranker of items for users (--rows-as-users)"

@@ -31,23 +31,17 @@ NUMBERS_OF_A_BLOCK = 1 << 22
 
 
 class Layer(NamedTuple):
-    """weights : (out, in) float64; bias : (out,) float64"""
+    """A dense layer."""
 
-    weights: NDArray[np.float64]
-    bias: NDArray[np.float64]
+    weights: NDArray[np.float64]  #: (out, in)
+    bias: NDArray[np.float64]  #: (out,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Net:
-    """Dense layers with rectified linear units between them and one output; a single layer is linear.
+    """Dense layers with rectified linear units between them and one output; a single layer is linear."""
 
-    Attributes
-    ----------
-    layers : tuple[Layer, ...]
-        Each has as many inputs as the previous one has outputs; the last has one output.
-    """
-
-    layers: tuple[Layer, ...]
+    layers: tuple[Layer, ...]  #: each has as many inputs as the previous one has outputs; the last has one output
 
     @property
     def columns(self) -> int:
@@ -87,22 +81,12 @@ class Net:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NetRanker(Ranker):
-    """A net on the features, or on their map; the higher the score, the better.
-
-    Attributes
-    ----------
-    net : Net
-        Has (columns,) inputs.
-    header : Header
-        Options, data and results of the training.
-    feature_map : FeatureMap, optional
-        φ, a map of (width,) features; None: the identity.
-    """
+    """A net on the features, or on their map; the higher the score, the better."""
 
     kind: ClassVar[str] = "net"
     description: ClassVar[str] = "a network of dense layers"
 
-    net: Net
+    net: Net  #: of (columns,) inputs
     header: Header
     feature_map: FeatureMap | None = None
 
