@@ -35,7 +35,11 @@ def rows_on_cluster(data: str, read: ReadOptions, trainer: AnyTrainer, scheduler
     refused = refusal(trainer)
     if refused is not None:
         raise click.UsageError(refused)
-    names = _parts_named(data)
+    if data == "-":
+        raise click.UsageError("with --scheduler DATA is a pattern of files that the workers read, not standard input")
+    names = [os.path.abspath(part) for part in parts_of(data)]
+    if not os.path.lexists(names[0]):
+        raise Failure(NO_INPUT, f"no file is called {data}")
     several = trainer.capabilities.labels is Takes.CLASSES
     try:
         with ExitStack() as stack:
@@ -52,13 +56,3 @@ def rows_on_cluster(data: str, read: ReadOptions, trainer: AnyTrainer, scheduler
         if isinstance(error, BrokenPipeError) or getattr(error, "filename", None) is not None:
             raise
         raise Failure(NO_INPUT, f"the cluster at {scheduler}: {error}") from None
-
-
-def _parts_named(pattern: str) -> list[str]:
-    """The parts that ``pattern`` names, ordered by name; ends the command if there are none."""
-    if pattern == "-":
-        raise click.UsageError("with --scheduler DATA is a pattern of files that the workers read, not standard input")
-    parts = parts_of(pattern)
-    if not os.path.lexists(parts[0]):
-        raise Failure(NO_INPUT, f"no file is called {pattern}")
-    return [os.path.abspath(part) for part in parts]

@@ -13,7 +13,7 @@ float64: results agree with ``apsvm predict`` up to rounding.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,8 +23,6 @@ from apsvm.data.features.joined import Joined
 from apsvm.data.features.linear import Linear
 from apsvm.data.tables.dates import DECIMALS, YEAR
 from apsvm.models.columns import Column, ColumnKind, DatePart
-from apsvm.models.components import ComponentRanker
-from apsvm.models.linear import LinearRanker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,10 +49,8 @@ def onnx_bytes(model: Model, name: str) -> bytes:
         import onnx
     except ImportError:
         raise Failure(MISSING, "--format onnx needs the package onnx: pip install 'apsvm[onnx]'") from None
-    if model.lists_items:
-        raise Failure(BAD_DATA, f"{name}: it ranks items, and an ONNX graph scores rows")
     rankers = model.rankers()
-    if rankers[0].kind not in _SCORES:
+    if model.lists_items or not rankers[0].linear_parts():
         raise Failure(BAD_DATA, f"{name}: {model.description} cannot be exported to ONNX")
     features = model.header.features
     columns = features.columns if features.pool is None else None
@@ -130,7 +126,7 @@ def _outputs(
         columns = graph("Div", columns, graph("Max", largest, least))
         squares = graph("ReduceSumSquare", columns, axes=[1], keepdims=1)
         columns = graph("Div", columns, graph("Max", graph("Sqrt", squares), least))
-    each = [_SCORES[ranker.kind](graph, ranker, columns) for ranker in rankers]
+    each = [_score(graph, ranker, columns) for ranker in rankers]
     shape: list[str | int] = ["N", len(each)] if several else ["N"]
 
     def joined(values: list[str], output: str) -> str:
@@ -157,20 +153,12 @@ def _outputs(
     return outputs
 
 
-def _of_linear(graph: _Graph, ranker: LinearRanker, columns: str) -> str:
-    return graph("Add", graph("MatMul", columns, ranker.coef), ranker.intercept)
-
-
-def _of_components(graph: _Graph, ranker: ComponentRanker, columns: str) -> str:
-    each = graph("Add", graph("MatMul", columns, ranker.coef.T), ranker.intercepts)
+def _score(graph: _Graph, ranker: Ranker, columns: str) -> str:
+    """(N,) scores of the columns (N, k): the highest of the ranker's linear parts."""
+    parts = ranker.linear_parts()
+    products = graph("MatMul", columns, np.stack([part.coef for part in parts], axis=1))
+    each = graph("Add", products, np.array([part.intercept for part in parts]))
     return graph("ReduceMax", each, axes=[1], keepdims=0)
-
-
-#: The scores (N,) of the columns (N, k), by the kind of ranker.
-_SCORES: dict[str, Callable[[_Graph, Any, str], str]] = {
-    LinearRanker.kind: _of_linear,
-    ComponentRanker.kind: _of_components,
-}
 
 
 def _probability(graph: _Graph, calibration: Calibration, score: str) -> str:

@@ -53,14 +53,13 @@ if TYPE_CHECKING:
 # Before reading
 
 
-def checked(
-    trainer: AnyTrainer, options: JsonObject, read: ReadOptions, pool: tuple[str, ...] | None
-) -> tuple[LabelOptions, FeatureOptions]:
-    """The options on labels and features, with pooling ``pool``; ends the command for options that conflict, that the
-    trainer does not take, and for a file that it cannot read."""
+def checked(trainer: AnyTrainer, options: JsonObject, read: ReadOptions) -> tuple[LabelOptions, FeatureOptions]:
+    """The options on labels and features; ends the command for options that conflict, that the trainer does not take,
+    and for a file that it cannot read."""
     from apsvm.data.labels import LabelOptions
     from apsvm.trainers.fitting import FeatureOptions
 
+    pool = options["pool"]
     if read.ignores_bags and pool:
         raise click.UsageError("--bags ignore takes every row for itself: leave out --pool")
     if read.bag_label == "any" and options["positive_label"] is not None:
@@ -273,14 +272,6 @@ def signals_caught() -> Iterator[Signals]:
 
 
 # The threshold
-
-
-def check_decision_options(fit: Fit, options: JsonObject) -> None:
-    """Raises HeldOutError before training if no threshold that is asked for can be chosen on the rows."""
-    from apsvm.selection.decision import DecisionRule, check_decision
-
-    if DecisionRule(options["threshold"], options["calibrate"]).asks:
-        check_decision(fit)
 
 
 def decided(

@@ -46,7 +46,7 @@ def data(rng, tmp_path, write_rows):
 def test_the_average_is_chosen_and_each_member_proved(data, run, tmp_path):
     model, results = tmp_path / "m", tmp_path / "all.json"
     done = run("cv", data, "--folds", 4, "-j", 1, "-o", model, "--json", results)
-    assert "chosen: the average of the best on 2 feature maps" in done.stderr
+    assert "average of the best on 2 feature maps, chosen" in done.stdout
     rows = done.stdout.splitlines()
     (row,) = [row for row in rows if row.endswith("average of the best on 2 feature maps, chosen")]
     assert [line.endswith("the best alone") for line in rows].count(True) == 1

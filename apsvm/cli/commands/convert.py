@@ -56,9 +56,7 @@ def _rows(data: str, read: ReadOptions, out: str, model: ForModel | None, bar: B
     from apsvm.data.tables.kinds import Kind, recognised
 
     sources = parts_of(data)
-    kinds = set()
-    for source in sources:
-        kinds.add(None if source == "-" else recognised(source)[0])
+    kinds = {None if source == "-" else recognised(source)[0] for source in sources}
     groups = read.groups is not None or (len(sources) == 1 and bool(queries_beside(sources)))
     if kinds == {Kind.SVMLIGHT} and not groups and read.labels is None and read.table == UNSAID and model is None:
         unused = [sizes for source in sources for sizes in queries_beside([source])]

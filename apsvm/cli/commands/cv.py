@@ -24,7 +24,7 @@ from apsvm.cli.options.trainers import (
     settings_named,
     usage_errors,
 )
-from apsvm.cli.output.compared import Results, how_chosen
+from apsvm.cli.output.compared import Results
 from apsvm.cli.output.progress import Bar
 from apsvm.cli.reading import with_read_options
 from apsvm.cli.shared import BAD_DATA, STOPPED_EARLY, Failure, all_given, bad_data, put, remark, say, writing
@@ -133,7 +133,7 @@ class _Run:
         with usage_errors(loss):
             settings = trainer.Settings(**fixed, seed=options["seed"])
             grid = Grid.of(lambda one: trainer(loss, one, chosen), settings, tried)
-        how = training.checked(grid.trainer, {**options, "features": features}, self.read, options["pool"])
+        how = training.checked(grid.trainer, {**options, "features": features}, self.read)
         return replace(grid, labels=how[0], features=how[1])
 
     def look_at_labels(self, dataset: Dataset) -> None:
@@ -256,7 +256,6 @@ class _Run:
             folds = refit.out_of_fold, refit.how
             outcome, model = training.decided(fit, refit.outcome, refit.model, options, followers.should_stop, *folds)
         training.save(path, outcome, model, self.signals)
-        remark(f"{how_chosen(search, chosen, len(candidates))}, and trained on all rows")
         training.say_what_became(refit.fit, outcome, model, path)
         return outcome.as_asked and outcome.ranks
 

@@ -168,18 +168,18 @@ def curves_of(scored: Scored) -> Picture:
     groups, target = scored.dataset.groups, None if scored.classes else scored.target(parse_metrics(["AP"]))
     curves, base_rate = list[Curve](), 0.0
     for path, scores in scored.scores.items():
+        each, name = dict[str, Judged](), path
         if target is not None:
-            one = judged_curve(scores, target.judgements, target.lowest_relevant, groups)
-            curves.append(Curve(f"{path}, AP {one.ap:.4f}", one.steps))
-            base_rate = one.base_rate
-            continue
-        each = dict[str, Judged]()
-        for label, column, positive in zip(scored.classes[path].tolist(), scores.T, scored.labels(path).T, strict=True):
-            with suppress(MetricError):
-                each[f"class {shown_label(label)}"] = judged_curve(column, positive, None, groups)
-        if not each:
-            raise MetricError("none of the model's classes has both positive and negative rows")
-        of_model = mean_and_each(each, f"{path}, mean of {len(each)} classes")
-        curves += of_model if len(scored.scores) == 1 else of_model[:1]
+            each[""] = judged_curve(scores, target.judgements, target.lowest_relevant, groups)
+        else:
+            of_classes = zip(scored.classes[path].tolist(), scores.T, scored.labels(path).T, strict=True)
+            for label, column, positive in of_classes:
+                with suppress(MetricError):
+                    each[f"class {shown_label(label)}"] = judged_curve(column, positive, None, groups)
+            if not each:
+                raise MetricError("none of the model's classes has both positive and negative rows")
+            name = f"{path}, mean of {len(each)} classes"
+        of_model = mean_and_each(each, name)
+        curves += of_model if target is None and len(scored.scores) == 1 else of_model[:1]
         base_rate = mean_base_rate(each)
     return PrecisionRecall(curves, base_rate)

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,10 +31,10 @@ from apsvm.trainers.settings import declared
 if TYPE_CHECKING:
     from apsvm._support.log import Log
     from apsvm.data.dataset import Dataset
-    from apsvm.data.labels import LabelOptions, Target
+    from apsvm.data.labels import Target
     from apsvm.models.base import Model
     from apsvm.trainers.base import Outcome, TrainingSet
-    from apsvm.trainers.fitting import FeatureOptions, Fit
+    from apsvm.trainers.fitting import Fit
 
 
 #: Options that ``--help`` lists, by section.
@@ -68,31 +69,34 @@ def train(data: str, model: str | None, read: ReadOptions, **options: Any) -> in
     apsvm train search.csv --qid-column query --label-column grade search.model
     apsvm train payments.csv --label-column fraud --features rules --threshold precision=.9
     """
+    from apsvm.selection.decision import DecisionRule, check_decision
     from apsvm.trainers.fitting import Fit
 
     began, named = time.perf_counter(), all_given()
     out = _model_file(data, model, options)
     refuse_options_of_others([options["loss"]], named)
     trainer = planned(options["loss"], options, named)
-    labels, features = training.checked(trainer, options, read, options["pool"])
+    labels, features = training.checked(trainer, options, read)
     if options["run_dir"] is None:
         others = {name: options[name] for name in ("validation", "query_weights")}
         training.check_outputs(out, "--log", options["log"], data=data, **trainer.inputs(), **others)
     with _rows(data, read, trainer, options["scheduler"]) as dataset:
-        chosen = _chosen_by_rows(dataset, options, trainer, features)
+        chosen = _chosen_by_rows(dataset, options, trainer)
         options |= chosen
         trainer = planned(options["loss"], options, named | chosen.keys())
         with bad_data(dataset.source):
             weights = training.query_weights(options["query_weights"], dataset)
-            held_out = _validation(options["validation"], dataset, trainer, labels, features, read)
-            fit = Fit.of(dataset, trainer, labels, features, query_weights=weights, validation=held_out)
+            fit = Fit.of(dataset, trainer, labels, features, query_weights=weights)
+            if options["validation"] is not None:
+                fit = replace(fit, validation=_validation(options["validation"], dataset, fit, read))
             if options["scheduler"] is not None:
                 from apsvm.dask.fitting import ClusterFit
 
                 fit = ClusterFit.over(fit)
             rows = fit.training_set()
             training.say_of_rows(fit, rows)
-            training.check_decision_options(fit, options)
+            if DecisionRule(options["threshold"], options["calibrate"]).asks:
+                check_decision(fit)
         training.describe(fit.dataset, fit.target)
         ready = time.perf_counter()
         with training.signals_caught() as signals, open_log(options["log"]) as log, bad_data(dataset.source):
@@ -131,12 +135,12 @@ def _rows(data: str, read: ReadOptions, trainer: AnyTrainer, scheduler: str | No
         yield dataset
 
 
-def _chosen_by_rows(dataset: Dataset, options: JsonObject, trainer: AnyTrainer, features: FeatureOptions) -> JsonDict:
+def _chosen_by_rows(dataset: Dataset, options: JsonObject, trainer: AnyTrainer) -> JsonDict:
     """Options chosen by the rows: the loss if labels are grades, --latent if rows are in bags."""
     named, chosen = all_given(), JsonDict()
     if not options["one_vs_rest"]:
         chosen |= training.chosen_by_grades(dataset, options, named)
-    in_bags = dataset.bags is not None and not dataset.ignores_bags and features.pool is None
+    in_bags = dataset.bags is not None and not dataset.ignores_bags and options["pool"] is None
     if in_bags and "latent" not in named and "latent" in declared(type(trainer.settings)):
         chosen["latent"] = True
         remark(
@@ -147,22 +151,13 @@ def _chosen_by_rows(dataset: Dataset, options: JsonObject, trainer: AnyTrainer, 
     return chosen
 
 
-def _validation(
-    path: str | None,
-    dataset: Dataset,
-    trainer: AnyTrainer,
-    labels: LabelOptions,
-    features: FeatureOptions,
-    read: ReadOptions,
-) -> tuple[Dataset, Target] | None:
+def _validation(path: str, dataset: Dataset, fit: Fit, read: ReadOptions) -> tuple[Dataset, Target]:
     """The rows of --validation, as columns of the training rows, and the meaning of their labels."""
-    from apsvm.data.labels import decide
+    from apsvm.data.labels import recall
     from apsvm.models.columns import ForModel
     from apsvm.trainers.fitting import bags_settled
 
-    if path is None:
-        return None
-    takes = trainer.capabilities.labels
+    takes, names = fit.trainer.capabilities.labels, fit.target.labels.names
     columns = None if dataset.table is None else dataset.table.columns
     rows = read_rows(
         path,
@@ -172,12 +167,12 @@ def _validation(
         ignore_unknown=True,
         unlabelled=takes is Takes.NOTHING,
         multilabel=takes is Takes.CLASSES,
-        model=None if columns is None else ForModel(columns, columns.feature_names(), columns.width),
+        model=None if columns is None else ForModel(columns, columns.feature_names(), columns.width, names or ()),
     )
     if rows.unknown_features:
         remark(f"{rows.unknown_features} feature values that {dataset.source} lacks were ignored", rows.source)
-    rows = bags_settled(rows, trainer, features.pool)
-    return rows, decide(rows, takes, labels)
+    rows = bags_settled(rows, fit.trainer, fit.features.pool)
+    return rows, recall(rows, fit.target.labels)
 
 
 def _trained(

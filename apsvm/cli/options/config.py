@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import click
 
-from apsvm._support.files import standard_input
+from apsvm._support.files import read_bytes
 from apsvm._support.shown import shortened
 from apsvm._support.types import JsonDict
 from apsvm.cli.help import meant
 from apsvm.cli.options.table import FILE, Option
-from apsvm.cli.shared import NO_INPUT, Failure
+from apsvm.cli.shared import reading
 
 #: Key of the file's name in click's context.
 CONFIG_FILE = "apsvm.config"
@@ -26,10 +24,8 @@ def load_config(ctx: click.Context, param: click.Parameter, path: str | None) ->
 
     options = {one.name: one for one in ctx.command.params if isinstance(one, click.Option) and one.expose_value}
     try:
-        with nullcontext(standard_input()) if path == "-" else open(path, "rb") as stream:
-            content = tomllib.loads(stream.read().decode("utf-8"))
-    except OSError as error:
-        raise Failure(NO_INPUT, f"cannot read {path}: {error.strerror or error}") from None
+        with reading(path):
+            content = tomllib.loads(read_bytes(path).decode())
     except (ValueError, RecursionError) as error:
         raise click.UsageError(f"{path}: not a TOML file: {shortened(str(error), 200)}", ctx) from None
     defaults: JsonDict = {}

@@ -28,20 +28,6 @@ def spelled(grid: Grid, name: str) -> str:
     return option_name(*settings[name]).replace("_", "-") if name in settings else name
 
 
-def how_chosen(search: SettingsSearch, chosen: Candidate, settings: int) -> str:
-    """The setting chosen of so many, or the average."""
-    from apsvm.selection.average import Average
-
-    if isinstance(chosen, Average):
-        return f"chosen: the average of the best on {len(chosen.members)} feature maps"
-    grid = search.grids[chosen.grid]
-    defaults = {name: field.default for name, (field, _) in declared(type(grid.settings)).items()}
-    varied = {name: value for name, value in chosen.choice.items() if name == "C" or value != defaults[name]}
-    values = [f"{spelled(grid, name)} = {shown(value)}" for name, value in varied.items()]
-    what = ", ".join([f"{chosen.loss} on {search.fits[chosen.grid].features.features} features", *values])
-    return f"chosen: {what} (of {settings} settings, by mean {search.metric})"
-
-
 @dataclass(frozen=True)
 class Results:
     """The settings that were finished in every fold, and the one chosen."""
