@@ -282,7 +282,7 @@ class Dataset:
         return self.both_classes(self.have(positive_label))
 
     def ordered_labels(self) -> NDArray[np.float64]:
-        """(n,) the labels, which have an order. Raises DataError if they are more than two words."""
+        """(n,) the labels, which have an order. Raises DataError for more than two different words."""
         if self.table is not None and len(self.table.columns.label_words) > 2:
             labels = self.classes()
             self._refuse_values(labels)

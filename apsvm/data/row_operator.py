@@ -61,8 +61,8 @@ class RowOperator(ScoredRows, Protocol):
     def select(self, which: RowNumbers) -> RowOperator: ...
 
     def means(self, which: NDArray[np.int64], offsets: NDArray[np.int64]) -> RowOperator:
-        """The mean of each run of the rows ``which`` (k,) int64, as w sees them: row i is the mean of
-        which[offsets[i]:offsets[i + 1]], for ``offsets`` (r + 1,) int64. One pass over the rows."""
+        """Means of runs of rows, mapped and scaled: row i is the mean of the rows which[offsets[i]:offsets[i + 1]], for
+        ``which`` (k,) int64 and ``offsets`` (r + 1,) int64. One pass over the rows."""
 
     def for_many_passes(self) -> RowOperator:
         """The same rows, in the layout whose passes are fastest."""

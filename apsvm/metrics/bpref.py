@@ -6,8 +6,8 @@ with N judged negatives in all, the unranked ones included; a positive without a
 Unjudged rows are ignored.
 
 Source: Buckley, Voorhees, "Retrieval evaluation with incomplete information", SIGIR 2004, in the form of trec_eval
-since version 8. Under the tie rule ``block`` the expectation over the blocks' shuffles: in a block of b judged
-negatives below a others, the number above a positive is a + U with U uniform on 0..b, so that
+since version 8. Under the tie rule ``block`` the expectation over the blocks' shuffles: if a judged negatives stand
+above a block that has b, the number above a positive of the block is a + U with U uniform on 0..b, so that
 
     (b + 1)·E[min(a + U, P)] = Σ_{u=0..t} (a + u) + (b − t)·P,      t = min(b, max(P − a, −1)).
 

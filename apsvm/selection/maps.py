@@ -64,9 +64,10 @@ class MapChoice(NamedTuple):
 
     def __str__(self) -> str:
         of_rules, of_columns, _, how = self.comparison
-        by = f"by {abs(of_rules - of_columns):.3f} of {self.metric} ({how})"
+        where = f"measured {'in' if ' folds of ' in how else 'on'} {how}"
+        by = f"by {abs(of_rules - of_columns):.3f} of {self.metric}, {where}"
         if self.takes_rules and self.takes_columns:
-            both = f"{self.metric} {of_columns:.3f} and {of_rules:.3f}"
+            both = f"{self.metric} within folds {of_columns:.3f} and {of_rules:.3f}"
             return f"features: the average of columns and {Rules.stem}, of which neither is clearly better ({both})"
         if not self.comparison.is_clear:
             return "features: columns, as boosted rules rank held-out rows about as well"

@@ -49,7 +49,8 @@ class CheckpointError(ValueError):
 class SorterHeader:
     """Header of a sorter's file.
 
-    architecture, arguments, length : arguments of its constructor; length None: any
+    architecture : name of the sorter
+    arguments, length : arguments of its constructor; length None: any
     trained_length, trained_longest : shortest and longest L of its training lists; the second is None if all had one L
     distribution : distribution of the training lists
     seen : number of training lists

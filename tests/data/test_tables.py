@@ -336,7 +336,7 @@ HOSTILE = [
     ("0,red,0\n1,blue,1\n", "in the first line, found numbers: 0, 0; if that is a row, write a line"),
     ("b,2,u,u,yes\na,3,u,v,no\n", "found more than once: u; if that is a row, write a line of names above it$"),
     ("1.5,red,no\n2,blue,yes\n", "its columns are 1.5, red, no; if that is a row, write a line of names above it$"),
-    ("https://example.org/t.csv?x=1", "expected a file, found a URL: curl -L"),
+    ("https://example.org/t.csv?x=1", "expected a file, found a URL; to read it: curl -L"),
     ("Report\n\na,b,c,y\n1,2,3,0\n1,2,4,1\n", "line 1 has one filled cell of 4, line 3 4: --skip-lines 2 begins"),
     ("," * 1_100_000 + "\n1\n", "expected at most 1,048,576 columns, found 1,100,001"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), r"this is an Excel workbook \(.xls\)"),

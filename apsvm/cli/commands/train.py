@@ -152,7 +152,7 @@ def _chosen_by_rows(dataset: Dataset, options: JsonObject, trainer: AnyTrainer) 
 
 
 def _validation(path: str, dataset: Dataset, fit: Fit, read: ReadOptions) -> tuple[Dataset, Target]:
-    """The rows of --validation, as columns of the training rows, and the meaning of their labels."""
+    """The rows of --validation, with the columns of the training rows, and the meaning of their labels."""
     from apsvm.data.labels import recall
     from apsvm.models.columns import ForModel
     from apsvm.trainers.fitting import bags_settled

@@ -72,8 +72,7 @@ class Piecewise(AdditiveMap):
         n = rows.X.shape[0]
         if parameter > max(n, _ALWAYS):
             raise FeatureMapError(
-                f"piecewise:{parameter}: more knots than the {n:,} rows have values; the default is "
-                f"{cls.default_parameter}"
+                f"piecewise:{parameter}: more knots than the {n:,} rows; the default is {cls.default_parameter}"
             )
         knots, ranges = [np.empty(0)], np.empty((3, rows.X.shape[1]))
         for j, values in enumerate(column_values(rows.X, rows.selection)):

@@ -290,7 +290,7 @@ class Rules(FeatureMap):
         if (divisors <= 0.0).any():
             raise FeatureMapError("a number of the array divisors is not above 0")
         if ((features < _NOT_SPLIT) | (features >= n_in)).any():
-            raise FeatureMapError(f"a number of the array features is of no feature: there are {n_in}")
+            raise FeatureMapError(f"the array features has a number outside the {n_in} features")
         if ((kept != 0) & (kept != 1)).any():
             raise FeatureMapError("a number of the array kept is neither 0 nor 1")
         if kept.size + beside.n_out > np.iinfo(np.int32).max:

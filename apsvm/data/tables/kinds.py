@@ -90,8 +90,8 @@ def recognised(source: str | os.PathLike[str]) -> tuple[Kind, str | os.PathLike[
 
 def _refuse_url(source: str) -> None:
     if re.match(r"[a-z][a-z0-9+]+://", source) and not os.path.exists(source):
-        fetch = f"curl -L '{source}' | " if source.startswith("http") else ""
-        raise DataError(f"{source}: expected a file, found a URL: {fetch}apsvm … - reads what is piped into it")
+        fetch = f"; to read it: curl -L '{source}' | apsvm … -" if source.startswith("http") else ""
+        raise DataError(f"{source}: expected a file, found a URL{fetch}")
 
 
 def _kind_of_some(head: bytes, name: str) -> Kind:

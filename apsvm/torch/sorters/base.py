@@ -110,7 +110,7 @@ class Sorter(nn.Module):
         Raises
         ------
         SorterError
-            Scores are not two-dimensional, or have a length that the sorter does not accept.
+            Scores are not floating or not two-dimensional, or have a length that the sorter does not accept.
         """
         if scores.ndim != 2 or not scores.is_floating_point():
             raise SorterError(

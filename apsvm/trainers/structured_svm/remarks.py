@@ -70,7 +70,7 @@ def origin_of_C(trained: Trained, setting: float | Multiple) -> list[str]:
     """Remark on C as a multiple of the default; empty for a number."""
     if not isinstance(setting, Multiple):
         return []
-    return [f"C = {setting.factor:g}x the default, {trained.C:.6g}; the default is {trained.origin_of_C}"]
+    return [f"C = {trained.C:.6g}, {setting.factor:g} times the default, which is {trained.origin_of_C}"]
 
 
 def fallbacks_of(trained: Trained) -> list[str]:

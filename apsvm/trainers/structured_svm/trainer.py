@@ -288,7 +288,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return start_from(data, w, self.settings.seed)
 
     def outcome(self, data: TrainingSet, settings: StructuredSettings, trained: Trained) -> Outcome:
-        """Builds the outcome for ``settings`` with one C, with remarks."""
+        """Outcome of a training at one C, that of ``settings``, with its remarks."""
         from apsvm.models.decision import Threshold
         from apsvm.models.header import Bounds, Data
         from apsvm.solvers.certificate import tolerance_of

@@ -208,8 +208,8 @@ def test_bins(values, rng):
 @over(
     ("change", "message"),
     [
-        ({"features": [[4, -1, -1]]}, "of no feature: there are 4"),
-        ({"features": [[-2, -1, -1]]}, "of no feature"),
+        ({"features": [[4, -1, -1]]}, "outside the 4 features"),
+        ({"features": [[-2, -1, -1]]}, "outside the 4 features"),
         ({"kept": [[2, 0, 0, 0]]}, "neither 0 nor 1"),
         ({"kept": [[0, 1, 0, 0]]}, "no row gets to"),
         ({"divisors": "0"}, "divisors is not above 0"),
