@@ -13,7 +13,7 @@ import click
 from apsvm._support.shown import printable
 from apsvm.cli.options.table import LEARNING, READING, options
 from apsvm.cli.output.progress import Bar
-from apsvm.cli.shared import BAD_DATA, Failure, bad_data, is_set, reading, remark, say
+from apsvm.cli.shared import BAD_DATA, Failure, all_given, bad_data, is_set, reading, remark, say
 from apsvm.data.read_options import ReadOptions, TableOptions, bags_named
 
 if TYPE_CHECKING:
@@ -180,6 +180,8 @@ def rows_for(
     features = model.header.features
     pool = None if features.pool is None else ",".join(features.pool)
     takes_bags = pool is not None or model.header.latent
+    if not takes_bags and "bags" in all_given() and not read.ignores_bags:
+        raise click.UsageError("--bags: the model ranks rows, not bags")
     if pool is not None and read.ignores_bags:
         raise click.UsageError(f"--bags ignore: the model ranks bags (--pool {pool})")
     data = read_rows(

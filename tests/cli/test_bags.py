@@ -173,6 +173,8 @@ def test_models_and_rows_that_do_not_fit(made, run, cancer, tmp_path):
         "the model ranks bags (--pool mean)"
         in run("predict", path, tmp_path / "bags", "--bags", "ignore", code=2).stderr
     )
+    (tmp_path / "ids").write_text("1\n")
+    assert "the model ranks rows" in run("predict", plain, tmp_path / "rows", "--bags", tmp_path / "ids", code=2).stderr
     assert run("train", cancer.path, tmp_path / "n", "--pool", "mean", code=65).stderr.endswith(
         ": --pool (pool=) is for rows in bags, and these are in none: bag:INT in text, --bag-column of a "
         "table, or --bags FILE\n"

@@ -122,7 +122,7 @@ def test_explain(name, scale, bumps, rows, run, scored, tmp_path):
     X, _ = rows
     run("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", name, "--scale", scale)
     scores = scored(run("predict", bumps, tmp_path / "m").stdout)
-    lines = explained(run("predict", bumps, tmp_path / "m", "--explain").stdout)
+    lines = explained(run("predict", "--explain", bumps, tmp_path / "m").stdout)
     np.testing.assert_array_equal([score for score, _ in lines], scores)
     sums = np.array([sum(parts.values()) for _, parts in lines])
     np.testing.assert_allclose(scores, sums, rtol=1e-3, atol=1e-2)  # four digits of each

@@ -19,8 +19,20 @@ if TYPE_CHECKING:
     from apsvm.models.base import Model
     from apsvm.models.items import ItemRanker
 
-#: Items that are listed without --top.
-MOST_ITEMS = 10
+#: Columns of a bare --explain, and items that are listed without --top.
+MOST_EXPLAINED, MOST_ITEMS = 5, 10
+
+
+class PredictCommand(HelpfulCommand):
+    """``apsvm predict``; after a bare ``--explain`` only a number is its value."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        after = [*args[1:], ""]
+        spelled = (
+            f"{arg}={MOST_EXPLAINED}" if arg == "--explain" and not following.isdecimal() else arg
+            for arg, following in zip(args, after, strict=True)
+        )
+        return super().parse_args(ctx, list(spelled))
 
 
 #: Options that ``--help`` lists, by section.
@@ -30,7 +42,7 @@ _COMMON = {
 }
 
 
-@click.command(cls=HelpfulCommand, common=_COMMON)
+@click.command(cls=PredictCommand, common=_COMMON)
 @files("DATA", "MODEL", "[OUT]")
 @options("ignore_unknown", "header", "top", "show", "trec_run", "html", "explain", "classify", "probability", "which",
          "boxes", "detections", "nms",
