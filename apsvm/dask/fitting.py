@@ -97,10 +97,9 @@ class ClusterFit(Fit):
         bias = constant_by_rule(fit.rows(selection=self.selection).moments().variance)
         return replace(fit, features=replace(options, bias=bias))
 
-    def outcomes(self, watch: Watch, data: TrainingSet | None = None) -> Iterator[Outcome]:
-        """The trained rankers, see ``selection.completion.train_fit``; ``data``: the training set, if already made."""
+    def outcomes(self, watch: Watch, data: TrainingSet) -> Iterator[Outcome]:
+        """The trained rankers of the training set ``data``, see ``selection.completion.train_fit``."""
         if not _leaves_open(self.trainer):
-            data = data or self.training_set()
             for outcome in train_plan(self.trainer, data, about_data(watch, self, data.rows.__len__)):
                 yield ranking_checked(outcome, data, self.trainer)
             return
@@ -114,7 +113,6 @@ class ClusterFit(Fit):
         if first.interrupted or (first.w is None and not first.classes):
             yield first
             return
-        data = data or self.training_set()
         for outcome in self._continued(first, rows, data, about_data(watch, self, data.rows.__len__)):
             yield _with_choice(ranking_checked(outcome, data, self.trainer), first, chosen.size)
 

@@ -45,13 +45,13 @@ class Calibration:
     """Probability that a row with a given score is positive, non-decreasing in the score."""
 
     method: Annotated[str, CALIBRATIONS]
-    #: Of Platt's method, p = 1 / (1 + exp(−(slope·score + offset))), within limits beyond which held-out scores give no
+    #: Platt's method: p = 1 / (1 + exp(−(slope·score + offset))), within limits beyond which held-out scores give no
     #: evidence.
     slope: float | None = None
     offset: float | None = None
     lower: float = 0.0
     upper: float = 1.0
-    #: Of isotonic regression, the corners of a piecewise linear p, constant outside them.
+    #: Isotonic regression: the corners of a piecewise linear p, constant outside them.
     scores: tuple[float, ...] = ()
     probabilities: tuple[float, ...] = ()
     held_out: str = ""  #: the rows to which it was fitted, in words

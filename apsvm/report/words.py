@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from apsvm.data.dataset import shown_label
 from apsvm.models.averages import headers_of
@@ -97,9 +98,14 @@ def rule_in_words(threshold: Threshold) -> str:
 
 
 def _rule(threshold: Threshold) -> str:
-    name, _, value = threshold.rule.partition("=")
-    is_missed = name == "precision" and threshold.precision is not None and threshold.precision < float(value)
-    return f"{threshold.rule}, not reached" if is_missed else threshold.rule
+    """The rule, with ``, not reached`` if the threshold falls short of its precision."""
+    from apsvm.metrics.thresholds import ThresholdRule
+
+    with suppress(ValueError):  # a header may have a rule of another program
+        rule = ThresholdRule.parse(threshold.rule)
+        if rule.name == "precision" and threshold.precision is not None and threshold.precision < rule.amount:
+            return f"{threshold.rule}, not reached"
+    return threshold.rule
 
 
 def probabilities_in_words(calibration: Calibration) -> str:

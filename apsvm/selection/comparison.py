@@ -7,7 +7,6 @@ single split. Copies of a row count once.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from apsvm.models.header import Json
 from apsvm.risk.by_order import losses_of_queries
+from apsvm.selection.choose import standard_error
 from apsvm.selection.quick import Choice, QuickRace
 
 #: Standard errors of a clear difference; by chance one comparison of twenty has more. Choosing columns, rules or their
@@ -108,5 +108,5 @@ def precisions(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> NDAr
 
 def _in_standard_errors(values: NDArray[np.float64]) -> float:
     """The mean in standard errors; 0 for fewer than two values, or if all are equal."""
-    error = float(values.std(ddof=1)) / math.sqrt(values.size) if values.size > 1 else 0.0
+    error = standard_error(values)
     return float(values.mean()) / error if error > 0.0 else 0.0

@@ -346,7 +346,7 @@ class Completion:
             "held_out": choice.how,
             "candidates": [_figures(one.choice, one.mean(LOSS)) for one in choice.candidates],
             "folds": [loss for one in choice.candidates[:1] for loss in one.values(LOSS)],
-            **({} if start is None else {"start": start}),
+            **({} if start is None else {"start": start, "start_metric": make_loss(start).metric}),
             **({} if self.mixture is None else {"components": self.mixture.figures()}),
         }
         outcome = replace(

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from apsvm._support.naming import option
-from apsvm.losses import make_loss
 from apsvm.solvers.state import State
 
 if TYPE_CHECKING:
@@ -69,8 +68,8 @@ def chosen(end: Outcome | Header, metric: str | None) -> Iterator[str]:
     elif choice.get("start") is None:
         yield f"{text}, {metric or 'AP'} {1.0 - loss:.4f}"
     else:
-        start = str(choice["start"])
-        yield f"{text}, {make_loss(start).metric} {1.0 - loss:.4f} by {start}, where training starts"
+        of_start = choice.get("start_metric", "metric")
+        yield f"{text}, {of_start} {1.0 - loss:.4f} by {choice['start']}, where training starts"
 
 
 def _compared(outcome: Outcome) -> Iterator[str]:
