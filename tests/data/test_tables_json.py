@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from over import over
 
@@ -36,6 +36,7 @@ def as_csv(value):
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(rows=st.lists(st.fixed_dictionaries(cells), min_size=2, max_size=8), gz=st.booleans())
+@example(rows=[dict.fromkeys(cells), {"number": 10**15, "word": "x", "truth": False, "day": "", "mixed": 1}], gz=False)
 def test_it_is_what_the_csv_is(rows, gz, tmp_path_factory):
     folder = tmp_path_factory.mktemp("json")
     rows = [{**row, "label": at % 2} for at, row in enumerate(rows)]

@@ -24,6 +24,8 @@ _BUFFER = 1 << 18
 DEEPEST_JSON = 64
 #: float64 holds every integer below it.
 _EXACT = float(1 << 53)
+#: Fewest digits of an integer that may be a code, as in a CSV.
+_FEWEST_DIGITS = 16
 _NOT_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[^][{}]+')
 
 
@@ -187,19 +189,19 @@ def _by_name(rows: Iterator[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _is_exact(column: Any) -> bool:
-    """True if the type that pyarrow derived keeps the values of the text: no date, no integer beyond 64 bits."""
+    """True if the type that pyarrow derived keeps the values of the text: no date, no integer that may be a code."""
     import pyarrow
     from pyarrow import compute
 
-    if pyarrow.types.is_floating(column.type):
-        largest = compute.max(compute.abs(column)).as_py()
-        return largest is None or largest < _EXACT
+    if pyarrow.types.is_floating(column.type) or pyarrow.types.is_integer(column.type):
+        ends = compute.min_max(column).as_py().values()
+        return all(end is None or abs(end) < 10.0 ** (_FEWEST_DIGITS - 1) for end in ends)
     return not (pyarrow.types.is_nested(column.type) or pyarrow.types.is_temporal(column.type))
 
 
 def _integer(digits: str) -> int | float | str:
-    """The integer, or its digits as text if it may be beyond 64 bits: ids keep their digits."""
-    return int(digits) if len(digits) < 19 else digits
+    """The integer, or its digits as text if it may be a code (``Cells.are_codes``)."""
+    return int(digits) if len(digits) < _FEWEST_DIGITS else digits
 
 
 def _of_one_type(values: list[Any], column: str, places: Places, text: list[str]) -> Any:
@@ -227,7 +229,7 @@ def array_of(values: Sequence[Any], column: str, text: list[str]) -> Any:
 
 def _is_digits(value: object) -> bool:
     """True if the text stands for an integer that was unquoted in JSON."""
-    return isinstance(value, str) and len(value) >= 19 and value.lstrip("-").isdigit()
+    return isinstance(value, str) and len(value) >= _FEWEST_DIGITS and value.lstrip("-").isdigit()
 
 
 def array_of_words(values: Sequence[Any]) -> Any:
