@@ -61,7 +61,7 @@ class _Portfolio(QueriesOnly):
         jobs = self._threads()
         screened: list[tuple[Entry, Candidate]] = []
 
-        def ended(entry: Entry, result: Candidate | str) -> None:
+        def given_up(entry: Entry, result: Candidate | str) -> None:
             if isinstance(result, str):
                 logger.info("%s: %s", entry, result)
                 return
@@ -79,7 +79,7 @@ class _Portfolio(QueriesOnly):
                 seed=self._seed(),
                 judged_by=meaning,
             )
-            search = whole.screen(jobs, ended=ended)
+            search = whole.screen(jobs, given_up=given_up)
             search.run(jobs)
             candidates = search.candidates()
             average = search.average(candidates)
@@ -116,7 +116,7 @@ def _results(
     candidates: Sequence[Candidate],
     average: Average | None,
 ) -> Iterator[dict[str, str | float]]:
-    """A dictionary for each screened entry, the best first, for each setting of the final comparison, and the
+    """A dictionary for each entry that was given up, the best first, for each setting of the final comparison, and the
     average."""
     metric = search.metric
     for entry, one in sorted(screened, key=lambda pair: -pair[1].mean(metric)):
@@ -131,10 +131,10 @@ def _results(
 class APSVMClassifierCV(_Portfolio, BinaryClassifier):  # type: ignore[misc]  # no weights, no bags
     """Classifier of two classes that chooses loss, bound, features and C by cross-validation, for a metric.
 
-    The candidates are losses (ap, the metric's own, auc, wmw, 0-1), both bounds, and feature maps: linear, piecewise
-    linear, rules and, on small data, products of pairs and an RBF kernel, each with a few values of C. All are screened
-    in three folds, and the best three are compared in ``cv`` folds. The winner is trained on all rows; if the best on
-    several feature maps are close, their average is.
+    The candidates are losses (ap, the metric's own, and auc on rules), both bounds, and feature maps (linear, piecewise
+    linear, rules), each with three values of C, and two components where positives are rare. All are tried in one fold,
+    those that are not hopeless there in ``cv`` folds; of many rows a sample is taken for this. The winner is trained on
+    all rows; if the best on several feature maps are close, their average is.
 
     Parameters
     ----------
@@ -162,7 +162,8 @@ class APSVMClassifierCV(_Portfolio, BinaryClassifier):  # type: ignore[misc]  # 
     certificates_ : dict
         By feature map, the certificate of the winner, or of each ranker in the average (see ``APSVMClassifier``).
     cv_results_ : list of dict
-        An entry for each screened candidate and each compared setting.
+        An entry for each candidate that was given up after the first fold or a sample (stage "screening"), and for each
+        compared setting (stage "final").
     coef_, intercept_, feature_map_, classes_ …
         See ``APSVMClassifier``; ``to_model`` gives the model for ``apsvm predict``.
 

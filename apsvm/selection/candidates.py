@@ -1,11 +1,11 @@
 """Entries that ``apsvm cv`` compares by default: a table of losses × bounds × feature maps × C.
 
-Each entry costs time, so the table holds what won on some data sets: ap on the features as they are and on broken lines
-(``piecewise``), by both bounds; two to four components; the metric's own loss; rules by that loss and by auc, which
-match boosted trees; products of pairs and an RBF kernel on small data. Adding wmw, 0-1 and auc on other features
-changed mean test AP on 121 tables by .0003 ± .002. Bags are tried by their best row, and pooled to rows by their mean
-or by minimum, mean and maximum; there these losses are tried too. Entries are ordered from the simplest to the most
-complex, and the first of equal entries wins.
+Each entry costs time, so the table holds what won on some data sets: ap and the metric's own loss on the features as
+they are and on broken lines (``piecewise``), by both bounds; two components (``mixture``); and rules by that loss and
+by auc. On 121 tables of KEEL and R others changed mean test AP by .0003 ± .0018 (products of pairs and an RBF kernel)
+and .0003 ± .002 (wmw, 0-1 and auc on other features). Bags are tried by their best row, and pooled to rows by their
+mean or by minimum, mean and maximum; there these losses are tried too. Entries are ordered from the simplest to the
+most complex, and the first of equal entries wins.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from apsvm.data.bags import bags_of
 from apsvm.data.features.mapped import dense_pays
 from apsvm.data.labels import LabelOptions, Takes, Target
 from apsvm.losses import LOSSES, make_loss
-from apsvm.selection.grids import Grid
+from apsvm.selection import mixture
+from apsvm.selection.grids import AROUND, Grid
 from apsvm.trainers import trainer_of
 from apsvm.trainers.fitting import AUTO, FeatureOptions, map_by_rule
 from apsvm.trainers.settings import Multiple, SettingValue, declared
@@ -28,20 +29,8 @@ from apsvm.trainers.settings import Multiple, SettingValue, declared
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
 
-#: Largest number of rows for kernels and products, and of features for products.
-KERNEL_ROWS, PRODUCT_FEATURES = 5_000, 40
-#: Numbers of components that are tried, by the tight bound, and positives needed for each.
-COMPONENTS, POSITIVES_A_COMPONENT = (2, 3, 4), 30
 #: Poolings of bags that are tried.
 POOLED = (("mean",), ("min", "mean", "max"))
-#: Multiples of the default C by feature map, or else by bound: kernels need a large C; on rules a small C corrects the
-#: score of the boosting a little.
-MULTIPLES = {
-    "rules": (0.1, 1.0, 10.0),
-    "nystroem": (1.0, 10.0, 100.0),
-    "hinge": (0.01, 0.1, 1.0, 10.0),
-    "tight": (0.1, 1.0, 10.0),
-}
 #: Larger grids of a setting are thinned out.
 MOST_VALUES = 4
 
@@ -56,14 +45,14 @@ class Entry:
     settings : settings by name, each with one value
     features : feature options
     labels : label options; None for those of the user
-    multiples : multiples of the default C; empty for those of the map or the bound
+    multiples : multiples of the default C
     """
 
     loss: str
     settings: JsonObject
     features: FeatureOptions
     labels: LabelOptions | None = None
-    multiples: tuple[float, ...] = ()
+    multiples: tuple[float, ...] = AROUND
 
     def __str__(self) -> str:
         features, scale, pool = self.features.features, self.features.scale, self.features.pool
@@ -91,9 +80,7 @@ class Entry:
             if name in suggested or about.grid is None:
                 continue
             if about.multiples:
-                bound = str(self.settings.get("bound", "hinge"))
-                usual = MULTIPLES.get(self.features.features.partition(":")[0], MULTIPLES[bound])
-                suggested[name] = tuple(map(Multiple, self.multiples or usual))
+                suggested[name] = tuple(map(Multiple, self.multiples))
             elif len(about.grid) > MOST_VALUES:
                 suggested[name] = about.grid[1::2]
         return Grid.of(
@@ -140,7 +127,6 @@ def portfolio(
     labels : label options of the user
     """
     features = map_by_rule(dataset, features)
-    n, d = dataset.X.shape
     # Sparse columns are unscaled by default; both ways are tried.
     sparse = dataset.table is None and sp.issparse(dataset.X) and not dense_pays(dataset.X)
     standard = replace(features, scale="standard") if features.scale == AUTO and sparse else features
@@ -155,20 +141,14 @@ def portfolio(
         bounds = ("hinge",) if not made.over_rankings else ("tight",) if made.starts_from else ("hinge", "tight")
         for options in (*plain, piecewise) if loss == "ap" else (standard, piecewise):
             entries += [Entry(loss, {"bound": bound}, options) for bound in bounds]
-    positives = int(target.relevant.sum())
-    entries += [
-        Entry("ap", {"bound": "tight", "components": components}, standard, multiples=(1.0,))
-        for components in COMPONENTS
-        if positives >= components * POSITIVES_A_COMPONENT
-    ]
+    if mixture.has_enough_positives(target, dataset.X.shape[1]):
+        settings = {"bound": "tight", "components": mixture.COMPONENTS}
+        entries.append(Entry("ap", settings, standard, multiples=(mixture.MULTIPLE,)))
     of_rules = [name for name in losses if make_loss(name).over_rankings and make_loss(name).starts_from is None]
     # In queries rules by auc would push out those by the metric's own loss.
     by_rules = (of_rules[-1], *(() if dataset.groups is not None else ("auc",)))
     rules = replace(features, features="rules")
     entries += [Entry(loss, {"bound": "hinge"}, rules) for loss in dict.fromkeys(by_rules)]
-    others = ["products"] if n <= KERNEL_ROWS and d <= PRODUCT_FEATURES else []
-    others += ["nystroem"] if n <= KERNEL_ROWS else []
-    entries += [Entry("ap", {"bound": "hinge"}, replace(standard, features=name)) for name in others]
     return _with_labels(entries, target, labels)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -61,18 +61,13 @@ def is_near(one: Candidate, best: Candidate, metric: str, positives: int | None)
 
 def chosen_by_others(candidates: Sequence[Candidate], metric: str) -> list[Candidate]:
     """For each fold the candidate that is best in the other folds, so that its value in the fold is that of a choice on
-    new rows.
+    new rows."""
 
-    Some candidates may lack the last folds. A fold is judged by the candidates that were finished in it, and these are
-    compared by the folds that they share.
-    """
-    chosen = []
-    for fold in range(max(len(one.folds) for one in candidates)):
-        finished = [one for one in candidates if len(one.folds) > fold]
-        common = min(len(one.folds) for one in finished)
-        others = [replace(one, folds=[*one.folds[:fold], *one.folds[fold + 1 : common]]) for one in finished]
-        chosen.append(finished[others.index(best(others, metric))])
-    return chosen
+    def of_others(one: Candidate, fold: int) -> float:
+        values = one.values(metric)
+        return math.fsum([*values[:fold], *values[fold + 1 :]])
+
+    return [max(candidates, key=partial(of_others, fold=fold)) for fold in range(len(candidates[0].folds))]
 
 
 class Estimate(NamedTuple):

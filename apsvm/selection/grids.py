@@ -19,6 +19,11 @@ from apsvm.trainers.base import AnyTrainer, Outcome
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Declared, Multiple, Settings, SettingsError, SettingValue, amount, declared
 
+#: Multiples of the default C that ``apsvm cv`` compares, and ``apsvm train`` for bags and for columns learned from
+#: labels. In a bag a smaller C cannot tell the right instances from the others. On 48 sets of KEEL rules have AP .727
+#: with the choice, .719 with 1x, and .718 with .1x or 10x.
+AROUND = (0.1, 1.0, 10.0)
+
 
 def shown(value: SettingValue) -> str:
     """Text of a value, as in tables."""

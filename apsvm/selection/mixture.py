@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.data.labels import Target
 from apsvm.losses.average_precision import AveragePrecisionLoss
 from apsvm.models.header import Json
 from apsvm.selection.comparison import Comparison, compared
@@ -30,8 +31,6 @@ MULTIPLE = 0.3
 #: Smallest number of positives and their largest share of the rows. Made tables gained with 61 positives and at 15 %;
 #: no set with 24 % or more gained.
 FEWEST_POSITIVES, LARGEST_SHARE = 60, 0.2
-#: The remaining folds are skipped once two components are ahead by fewer standard errors.
-PROMISING = 1.0
 
 
 class Mixture(NamedTuple):
@@ -66,7 +65,7 @@ def two_or_one(trainer: StructuredSVMTrainer, data: TrainingSet, choice: Choice,
         w = path.settings[0].w if path.settings else None
         return race.test(fold).scores(w) if isinstance(w, np.ndarray) else None
 
-    comparison = compared(choice, scores, lambda errors: errors < PROMISING)
+    comparison = compared(choice, scores, lambda errors: errors <= 0.0)
     if comparison is None:
         return None
     if not comparison.is_clear or comparison.errors < 0.0:
@@ -75,14 +74,17 @@ def two_or_one(trainer: StructuredSVMTrainer, data: TrainingSet, choice: Choice,
     return Mixture(comparison, Choice("tight", (two.choice["C"],), [two], choice.how, race))
 
 
+def has_enough_positives(target: Target, features: int) -> bool:
+    """True if two components may be worth a trial: positives are rare, but at least as many as features."""
+    positives = int(target.relevant.sum())
+    return max(FEWEST_POSITIVES, features) <= positives <= LARGEST_SHARE * target.relevant.size
+
+
 def _worth_a_trial(trainer: StructuredSVMTrainer, data: TrainingSet) -> bool:
-    """True for a single list with rare positives, at least as many as features."""
-    relevant = data.target.relevant
-    positives = int(relevant.sum())
     return (
         trainer.leaves_components_open
         and isinstance(trainer.loss, AveragePrecisionLoss)
         and data.bags is None
         and data.queries is None
-        and max(FEWEST_POSITIVES, data.rows.features) <= positives <= LARGEST_SHARE * relevant.size
+        and has_enough_positives(data.target, data.rows.features)
     )

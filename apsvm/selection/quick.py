@@ -28,7 +28,7 @@ from apsvm.risk import NothingToRankError, Risk
 from apsvm.risk.by_order import loss_by_order
 from apsvm.selection.choose import standard_error
 from apsvm.selection.folds import AffordableFolds, affordable_folds
-from apsvm.selection.grids import Variant
+from apsvm.selection.grids import AROUND, Variant
 from apsvm.selection.race import Candidate, Measured, Measurements, OutOfFold, PathInFold, Race, Task
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.one_vs_rest import of_class
@@ -49,17 +49,10 @@ LOSS = "loss"
 #: little more than the direction between the class means is often best. The last one is skipped on a part of many rows,
 #: where a higher C is hardly ever better and takes longest.
 MULTIPLES = (0.001, 0.01, 0.1, 1.0, 10.0)
-#: Multiples for bags, where a small C cannot tell the right instances from the others, and for columns learned from
-#: labels. On 48 sets of KEEL the choice has AP .727, C = 1x .719, .1x and 10x .718.
-FEW_MULTIPLES = (0.1, 1.0, 10.0)
 #: Multiples for the tight bound, from above: a large C escapes the stationary points near the hinge's minimiser that
 #: would trap a small one, and each solution starts the next. On 80 sets and three splits test AP was .003 (± .002)
 #: above that of a path from below, and .004 above that of one from 10x.
 FROM_ABOVE = (100.0, 10.0, 1.0, 0.1)
-#: Candidates behind the best of their bound by at most this many standard errors count as equal, and the smallest C
-#: wins. With 1 the choice on few rows often learned little more than the direction between the class means: on 80 sets
-#: and two splits test AP was .0015 lower.
-ERRORS = 0.5
 #: With fewer feature values the interpreter takes as long as the kernels, so threads would only wait.
 FEWEST_VALUES = 20_000
 #: Smallest ε by bound: the ranking hardly changes below.
@@ -328,7 +321,7 @@ def _paths(race: QuickRace) -> list[tuple[str, Sequence[float]]]:
         return [("tight", FROM_ABOVE)]
     # With bags and with columns learned from labels the tight bound gains nothing.
     if race.relearns or race.data.bags is not None:
-        return [("hinge", FEW_MULTIPLES)]
+        return [("hinge", AROUND)]
     return [("hinge", MULTIPLES[:-1] if race.is_of_parts else MULTIPLES), ("tight", FROM_ABOVE)]
 
 
@@ -350,8 +343,8 @@ def _candidates(race: QuickRace, named: tuple[float | Multiple, ...] | None, wat
 
 def _chosen_first(ranked: list[Candidate], race: QuickRace) -> list[Candidate]:
     """Puts the choice first: a hinge that is behind by at most ε wins, since its certificate is of the global optimum;
-    within a bound the smallest C within ``ERRORS`` standard errors wins (Breiman et al. 1984 use one). Of columns
-    learned from labels the lowest loss wins."""
+    within a bound the smallest C within a standard error wins (Breiman et al. 1984). Of columns learned from labels the
+    lowest loss wins."""
     if not ranked or race.relearns:
         return ranked
     highest = ranked[0].mean(LOSS) + race.trainer.settings.epsilon
@@ -364,7 +357,7 @@ def _chosen_first(ranked: list[Candidate], race: QuickRace) -> list[Candidate]:
 
 def _is_as_good(one: Candidate, best: Candidate) -> bool:
     behind = np.subtract(one.values(LOSS), best.values(LOSS))
-    return bool(behind.mean() <= ERRORS * standard_error(behind))
+    return bool(behind.mean() <= standard_error(behind))
 
 
 def _by_loss(one: Candidate) -> tuple[float, bool, float]:

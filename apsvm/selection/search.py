@@ -232,7 +232,7 @@ class SettingsSearch:
         expected = self.expected_ap(chosen, candidates) if metric == "AP" else None
         if expected is not None:
             return expected.value
-        worth = [one.values(metric)[fold] for fold, one in enumerate(self._chosen_by_others(candidates))]
+        worth = [one.values(metric)[fold] for fold, one in enumerate(chosen_by_others(candidates, self.metric))]
         optimism = self.choose(candidates).mean(metric) - math.fsum(worth) / len(worth)
         return chosen.mean(metric) - max(0.0, optimism)
 
@@ -249,15 +249,9 @@ class SettingsSearch:
         pooled = partial(pooled_ap, relevant=self.target.relevant)
         if isinstance(chosen, Average):
             return pooled(chosen.out_of_fold())
-        others = enumerate(self._chosen_by_others(candidates))
+        others = enumerate(chosen_by_others(candidates, self.metric))
         by_others = [self._cross.scored(one.folds[at], one.grid, at) for at, one in others]
         return pooled(self.out_of_fold(chosen), others=by_others)
-
-    def _chosen_by_others(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """For each fold the candidate that is best in the other folds, among these candidates and those given up."""
-        folds = min(3, max(len(one.folds) for one in candidates))
-        given_up = [one for one in self.candidates(folds) if one.grid not in self.alive]
-        return chosen_by_others([*candidates, *given_up], self.metric)
 
     def description(self) -> dict[str, Json]:
         """Description of the comparison, for the header."""

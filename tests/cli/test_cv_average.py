@@ -30,6 +30,7 @@ def few(monkeypatch):
     ]
     monkeypatch.setattr(module, "portfolio", lambda *_: entries)
     monkeypatch.setattr(choose, "LEAST", 1.0)
+    monkeypatch.setattr(module, "LEAST", 1.0)
     monkeypatch.setattr(beside, "LOGISTIC_C", (1.0,))
     monkeypatch.setattr(beside, "MOST_DENSE_VALUES", 0)
 

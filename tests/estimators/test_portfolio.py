@@ -73,9 +73,9 @@ def test_a_classifier_there_and_back(rows, tmp_path):
 def test_what_became_of_the_search(rows):
     X, y = rows
     model = APSVMClassifierCV(cv=3).fit(X, y)
-    screened = [one for one in model.cv_results_ if one["stage"] == "screening"]
+    given_up = [one for one in model.cv_results_ if one["stage"] == "screening"]
     compared = [one for one in model.cv_results_ if one["stage"] == "final"]
-    assert [one["entry"] for one in screened] == ["ap, hinge, piecewise, standard", "ap, hinge, linear, standard"]
+    assert [one["entry"] for one in given_up] == ["ap, hinge, linear, standard"]
     assert {one["entry"] for one in compared} == {"ap, piecewise"}
     assert 0.0 <= max(one["mean"] for one in compared) - model.best_score_ < 0.1
     assert compared[0]["bound"] == "hinge"
@@ -143,7 +143,7 @@ def test_a_map_whose_numbers_overflow_loses(name, rows, tried):
     X, y = rows
     tried(Entry("ap", {"bound": "hinge"}, FeatureOptions(scale="standard", features=name)), Entry("wmw", {}, MAXABS))
     model = APSVMClassifierCV(cv=2).fit(X * 1e200, y)
-    assert {one["entry"] for one in model.cv_results_ if one["stage"] == "screening"} == {"wmw, linear, maxabs"}
+    assert {one["entry"] for one in model.cv_results_} == {"wmw, linear"}
 
 
 @pytest.mark.slow

@@ -201,7 +201,7 @@ class _Run:
             search = whole.screen(self.options["jobs"], shown)
         if self.signals:
             raise Failure(training.exit_code(self.signals), "stopped, nothing was finished in every fold")
-        if not self.is_over():
+        if not self.is_over() and len(search.alive) < len(whole.entries):
             remark(f"compared further: {'; '.join(str(whole.racing[grid]) for grid in search.alive)}")
         return search
 

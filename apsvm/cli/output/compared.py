@@ -41,9 +41,9 @@ class Results:
 
     def table(self, *, every: bool = True) -> Iterator[str]:
         """A heading, a line for each setting with what differs, and the chosen one's expected value on new rows; unless
-        ``every``, only the best of each path."""
+        ``every``, only the best on each feature map."""
         rows = list[dict[str, str]]()
-        for one in self.candidates if every else self._best_of_paths():
+        for one in self.candidates if every else self._best_of_maps():
             grid = self.search.grids[one.grid]
             setting = {spelled(grid, name): shown(value) for name, value in self._setting(one).items()}
             rows.append({**setting, **self._cells(one, ", ".join(self._marks(one)))})
@@ -74,13 +74,12 @@ class Results:
         best = self.average or self.chosen
         return {metric: self.search.estimate(best, self.candidates, metric) for metric in self.metrics}
 
-    def _best_of_paths(self) -> list[Candidate]:
-        """The chosen candidate, and the best of every other path, in their order."""
+    def _best_of_maps(self) -> list[Candidate]:
+        """The chosen candidate, and the best on every other feature map, in their order."""
         best: dict[object, Candidate] = {}
         for one in sorted(self.candidates, key=lambda one: (one is self.chosen, one.mean(self.search.metric))):
-            along = self.search.grids[one.grid].along
-            fixed = {name: str(value) for name, value in one.choice.items() if along is None or name != along.name}
-            best[one.grid, str(fixed)] = one
+            fit = self.search.fits[one.grid]
+            best[fit.features.features, fit.features.pool, fit.trainer.capabilities.bags] = one
         return [one for one in self.candidates if any(one is other for other in best.values())]
 
     def _cells(self, one: Candidate, mark: str) -> dict[str, str]:
