@@ -48,10 +48,8 @@ if TYPE_CHECKING:
     from apsvm.selection.race import OutOfFold
 
 #: Descents of the ramp of a loss of the top, tried in turn until the training rows are ranked no worse than at its
-#: start. On long lists .05 to .3 are alike; larger ones fit the noise of the training rows.
-DESCENTS = (0.1, 0.5, 0.9, 0.97)
-#: Descents for several queries: on many short lists a small one ranks the training rows worse than the start.
-DESCENTS_OF_QUERIES = (0.9, 0.97)
+#: start: on long lists the first, as larger ones fit the noise of the rows; on many short lists often the last.
+DESCENTS = (0.1, 0.9, 0.97)
 #: Share of the time limit for the loss that comes first.
 SHARE_OF_START = 2.0 / 3.0
 #: Rows per weight from which a threshold chosen on the training rows holds on new rows.
@@ -318,8 +316,7 @@ class Completion:
             yield from descended(DESCENTS[0])
             return
         at_start = _loss_of(start, trainer.loss, data)
-        several = data.queries is not None and bool((data.queries != data.queries[0]).any())
-        for descent in DESCENTS_OF_QUERIES if several else DESCENTS:
+        for descent in DESCENTS:
             (outcome,) = descended(descent)
             if _loss_of(outcome, trainer.loss, data) <= at_start:
                 yield outcome
