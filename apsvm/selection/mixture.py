@@ -19,7 +19,7 @@ from apsvm.data.labels import Target
 from apsvm.losses.average_precision import AveragePrecisionLoss
 from apsvm.models.header import Json
 from apsvm.selection.comparison import Comparison, compared
-from apsvm.selection.quick import Choice
+from apsvm.selection.quick import Choice, QuickRace
 from apsvm.selection.race import Measurements, Task
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.settings import Multiple
@@ -56,7 +56,8 @@ def two_or_one(trainer: StructuredSVMTrainer, data: TrainingSet, choice: Choice,
     """Compares two components with the ranker of the race. None if they are not worth a trial or time ran out."""
     if choice.race is None or choice.race.relearns or not _worth_a_trial(trainer, data):
         return None
-    race = choice.race.of(trainer.with_settings(components=COMPONENTS))
+    two = trainer.with_settings(components=COMPONENTS)
+    race = QuickRace(two, [two.rows_of(data)], [choice.folds], [None])
     variant, measured = race.variant("tight", (Multiple(MULTIPLE),)), Measurements([trainer.loss_name], len(race.folds))
 
     def scores(fold: int) -> NDArray[np.float64] | None:
@@ -70,8 +71,8 @@ def two_or_one(trainer: StructuredSVMTrainer, data: TrainingSet, choice: Choice,
         return None
     if not comparison.is_clear or comparison.errors < 0.0:
         return Mixture(comparison)
-    (two,) = measured.candidates()
-    return Mixture(comparison, Choice("tight", (two.choice["C"],), [two], choice.how, race))
+    (best,) = measured.candidates()
+    return Mixture(comparison, Choice("tight", (best.choice["C"],), [best], choice.how, race))
 
 
 def has_enough_positives(target: Target, features: int) -> bool:

@@ -24,10 +24,10 @@ from apsvm.trainers.constant_feature import mean_deviation
 from apsvm.trainers.structured_svm.starts_of_components import around
 
 
-def with_components(data: TrainingSet, components: int, like: TrainingSet | None = None) -> TrainingSet:
-    """Rows for this many components, with a constant feature: their own, or that of the rows ``like``, or one of size
-    equal to the geometric mean of the deviations."""
-    size = mean_deviation(data.rows.moments().variance) if like is None else constant_feature(like)
+def with_components(data: TrainingSet, components: int) -> TrainingSet:
+    """Rows for this many components, with a constant feature: their own, or one of size equal to the geometric mean of
+    the deviations."""
+    size = mean_deviation(data.rows.moments().variance)
     relearned = data.relearned
     return replace(
         data,

@@ -238,14 +238,13 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         other._second_start, other._started_by, other._descent = second_start, started_by, descent
         return other
 
-    def rows_of(self, data: TrainingSet, like: TrainingSet | None = None) -> TrainingSet:
-        """Rows prepared for this plan: several components get a constant feature, that of the prepared rows ``like`` if
-        given."""
+    def rows_of(self, data: TrainingSet) -> TrainingSet:
+        """Rows prepared for this plan: several components get a constant feature."""
         if self.settings.components == 1 or data.components > 1:
             return data
         from apsvm.trainers.structured_svm.components import with_components
 
-        return with_components(data, self.settings.components, like)
+        return with_components(data, self.settings.components)
 
     def train(
         self,
