@@ -149,6 +149,8 @@ def one_ranker(model: Model, label: float | str | None, path: str) -> Ranker:
 
     header = model.header
     if not isinstance(model, RankerSet):
+        if label is not None:
+            raise Failure(BAD_DATA, f"{path}: it has no ranker for each class: remove --positive-label")
         return next((ranker for ranker in model.rankers() if ranker.linear_parts()), None) or _not_linear(model, path)
     number = None if label is None else header.label_number(label)
     if number is not None and number in model.classes:

@@ -239,8 +239,11 @@ class _Parsed(NamedTuple):
         )
 
     def matrix(self, n_features: int | None, *, dense: bool) -> Matrix:
-        """The rows with ``n_features`` columns; None: as many as the file has. With ``dense``, a dense array if it
-        takes hardly more bytes: training would make one, and scipy.sparse is not imported."""
+        """The rows with ``n_features`` columns, or as many as the file has (None).
+
+        ``dense`` asks for a dense array where that takes hardly more bytes: training would make one anyway, and
+        scipy.sparse need not be imported.
+        """
         shape, indices = (self.relevance.size, self.n_columns), self.indices
         if indices is None:
             X: Matrix = self.values.reshape(shape)

@@ -52,6 +52,15 @@ def test_liblinear_reads_every_positive_label(label, run, liblinear, tmp_path):
     assert values[0][0] > values[1][0]
 
 
+def test_a_class_of_a_model_without_classes(run, tmp_path):
+    data, model, out = tmp_path / "data", tmp_path / "m", tmp_path / "out"
+    data.write_text("1 1:1\n-1 1:2\n")
+    run("train", "-q", data, model)
+    done = run("export", model, out, "--format", "json", "--positive-label", 1, code=65)
+    assert done.stderr.endswith("remove --positive-label\n")
+    assert not out.exists()
+
+
 def test_features_from_zero_are_exported_from_one(run, liblinear, tmp_path):
     data, model = tmp_path / "data", tmp_path / "m"
     data.write_text("1 0:1 1:3\n-1 0:2\n")
