@@ -335,6 +335,11 @@ class Dataset:
         )
 
 
+def several_queries(groups: NDArray[np.int64] | None) -> bool:
+    """True if the rows, of the queries ``groups`` (n,), are more than one list."""
+    return groups is not None and bool((groups != groups[:1]).any())
+
+
 def distinct(values: NDArray[np.float64], of: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
     """``np.unique`` of ``values`` (n,), or of the values in the mask ``of``; a few distinct values need no sort."""
     numbers: list[float] = []

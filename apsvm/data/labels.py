@@ -81,10 +81,15 @@ class Target:
             each = [self.classes.target(label).relevant for label in self.classes.labels]
             return np.array(each, dtype=np.float64)
         grades = self.grades
-        if grades is None or distinct(grades).size <= 2:
+        if grades is None or not self.is_graded:
             return self.relevant[None].astype(np.float64)
         whole = grades.min() >= 0.0 and grades.max() <= MOST_GRADE and bool((grades == np.floor(grades)).all())
         return np.array([np.exp2(grades) - 1.0 if whole else grades])
+
+    @property
+    def is_graded(self) -> bool:
+        """True if the rows have more than two grades."""
+        return self.grades is not None and distinct(self.grades).size > 2
 
     @property
     def judgements(self) -> NDArray[np.bool_] | NDArray[np.float64]:

@@ -29,7 +29,7 @@ from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 if TYPE_CHECKING:
     from apsvm.selection.average import Average
-    from apsvm.selection.candidates import Entry
+    from apsvm.selection.portfolio import PortfolioSearch
     from apsvm.selection.race import Candidate
     from apsvm.selection.search import Refit, SettingsSearch
 
@@ -59,15 +59,6 @@ class _Portfolio(QueriesOnly):
         X, target = self._read(X, y, StructuredSVMTrainer("ndcg").capabilities.labels)
         groups = count_rows(X, qid, None, by_query=True).groups
         jobs = self._threads()
-        screened: list[tuple[Entry, Candidate]] = []
-
-        def given_up(entry: Entry, result: Candidate | str) -> None:
-            if isinstance(result, str):
-                logger.info("%s: %s", entry, result)
-                return
-            logger.info("%s: %s %.4f", entry, whole.metric, result.mean(whole.metric))
-            screened.append((entry, result))
-
         with training(self.verbose):
             relevance, labels, meaning = self._labels(target, column_or_1d(y))
             whole = PortfolioSearch(
@@ -79,13 +70,15 @@ class _Portfolio(QueriesOnly):
                 seed=self._seed(),
                 judged_by=meaning,
             )
-            search = whole.screen(jobs, given_up=given_up)
+            search = whole.screen(jobs)
+            for one in whole.given_up_in_words():
+                logger.info("given up: %s", one)
             search.run(jobs)
             candidates = search.candidates()
             average = search.average(candidates)
             refit = search.refit(average or search.choose(candidates), candidates, jobs)
         assert refit is not None  # it is never stopped
-        self.cv_results_: list[dict[str, str | float]] = list(_results(screened, search, candidates, average))
+        self.cv_results_: list[dict[str, str | float]] = list(_results(whole, search, candidates, average))
         (model,) = refit.model.rankers()
         model = model.with_header(self._with_threshold(self._header_of(model.header, groups), refit, X, target))
         self._finish(model, X, refit.outcome)
@@ -111,16 +104,16 @@ class _Portfolio(QueriesOnly):
 
 
 def _results(
-    screened: Sequence[tuple[Entry, Candidate]],
+    whole: PortfolioSearch,
     search: SettingsSearch,
     candidates: Sequence[Candidate],
     average: Average | None,
 ) -> Iterator[dict[str, str | float]]:
-    """A dictionary for each entry that was given up, the best first, for each setting of the final comparison, and the
-    average."""
+    """A dictionary for each entry that was given up, for each setting of the final comparison, and for the average."""
     metric = search.metric
-    for entry, one in sorted(screened, key=lambda pair: -pair[1].mean(metric)):
-        yield {"entry": str(entry), "stage": "screening", "mean": one.mean(metric)}
+    for entry, one in whole.given_up:
+        if not isinstance(one, str):
+            yield {"entry": str(entry), "stage": "screening", "mean": one.mean(metric)}
     final = [(f"{one.loss}, {search.fits[one.grid].features.features}", one) for one in candidates]
     for name, one in [*final, *([] if average is None else [(f"average of {', '.join(average.maps)}", average)])]:
         values = {"mean": one.mean(metric), "deviation": one.deviation(metric)}

@@ -10,7 +10,7 @@ divided by their standard deviation on held-out rows, since rankers by different
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,6 @@ from apsvm.trainers.summary import ending
 
 if TYPE_CHECKING:
     from apsvm.models.base import Model
-    from apsvm.models.header import Json
     from apsvm.selection.search import Refit, SettingsSearch
     from apsvm.trainers.base import Outcome
     from apsvm.trainers.fitting import Fit
@@ -99,21 +98,13 @@ def _fits_in(search: SettingsSearch, one: Candidate) -> bool:
     return settings.components == 1 and not settings.latent and features.pool is None and one.as_asked
 
 
-def refitted(average: Average, refits: Sequence[Refit], selection: Mapping[str, Json]) -> Refit:
-    """The average of its members trained on all rows; the first member if another cannot be a member.
-
-    Parameters
-    ----------
-    refits : the trained members
-    selection : description of the choice in the header
-    """
+def refitted(average: Average, refits: Sequence[Refit]) -> Refit | None:
+    """The average of its members, which are trained on all rows; None if one of them cannot be a member."""
     first = refits[0]
     outcome = averaged([(refit.model, refit.fit, refit.outcome) for refit in refits], average.divisors)
     if outcome is None:
-        return first
-    model = first.fit.model(outcome)
-    model = model.with_header(replace(model.header, selection=selection))
-    return replace(first, outcome=outcome, model=model, out_of_fold=average.out_of_fold)
+        return None
+    return replace(first, outcome=outcome, model=first.fit.model(outcome), out_of_fold=average.out_of_fold)
 
 
 def averaged(parts: Sequence[tuple[Model, Fit, Outcome]], divisors: Sequence[float]) -> Outcome | None:

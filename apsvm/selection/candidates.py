@@ -61,7 +61,7 @@ class Entry:
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """Key of entries that rank alike; entries that differ only in the loss share it."""
+        """Key of entries that rank alike: it holds neither the loss nor the bound."""
         return self.features.features, self.features.pool, "components" in self.settings, "latent" in self.settings
 
     def _settings_in_words(self) -> Iterator[str]:
@@ -105,13 +105,9 @@ def loss_of_metric(metric: str) -> str | None:
     return None
 
 
-def _is_graded(target: Target, dataset: Dataset) -> bool:
-    return target.grades is not None and len(dataset.classes()) > 2
-
-
-def losses_of(metric: str, target: Target, dataset: Dataset) -> list[str]:
+def losses_of(metric: str, target: Target) -> list[str]:
     """ap, ndcg for grades, and the metric's own loss."""
-    losses = ("ap", "ndcg" if _is_graded(target, dataset) else None, loss_of_metric(metric))
+    losses = ("ap", "ndcg" if target.is_graded else None, loss_of_metric(metric))
     return list(dict.fromkeys(name for name in losses if name is not None))
 
 
@@ -132,7 +128,7 @@ def portfolio(
     standard = replace(features, scale="standard") if features.scale == AUTO and sparse else features
     piecewise = replace(standard, features="piecewise")
     plain = list(dict.fromkeys((standard, features)))
-    losses = losses_of(metric, target, dataset)
+    losses = losses_of(metric, target)
     if bags_of(dataset) is not None:
         return _with_labels(_of_bags(losses, standard, features), target, labels)
     entries = []

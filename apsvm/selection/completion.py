@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.data.dataset import several_queries
 from apsvm.losses import make_loss
 from apsvm.losses.base import Loss
 from apsvm.models.items import ItemFactors
@@ -32,7 +33,7 @@ from apsvm.risk import loss_by_order
 from apsvm.selection.choose import pooled_ap
 from apsvm.selection.mixture import COMPONENTS, Mixture, two_or_one
 from apsvm.selection.quick import LOSS, Choice, choose, classes_compared
-from apsvm.selection.thresholds import held_out_scores, is_graded, threshold_by
+from apsvm.selection.thresholds import held_out_scores, threshold_by
 from apsvm.solvers.state import State
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.feature_scales import scales_checked
@@ -378,8 +379,8 @@ class Completion:
             return outcome
         certificate = outcome.certificate
         is_another = certificate is None or certificate.bound != choice.bound or len(choice.C) > 1
-        several = data.queries is not None and np.unique(data.queries).size > 1
-        if is_another or several or is_graded(data.target) or self.label not in choice.race.labels:
+        is_list = not several_queries(data.queries) and not data.target.is_graded
+        if is_another or not is_list or self.label not in choice.race.labels:
             return outcome
         if trainer.settings.C != DEFAULT_C and choice.candidates[0].choice["C"] != choice.C[0]:
             return outcome

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from apsvm._support.machine import thread_count
 from apsvm._support.naming import option
-from apsvm.data.dataset import distinct
+from apsvm.data.dataset import several_queries
 from apsvm.data.labels import LabelOptions, two_classes
 from apsvm.data.rows import Rows
 from apsvm.data.takes import Takes
@@ -169,7 +169,7 @@ def _folds(fit: Fit) -> tuple[list[Fold], str]:
     groups = None if units.groups is None else units.groups[alone]
     bags = None if units.bags is None or of_bag else units.bags[alone]
     fewest = min(int(target.relevant.sum()), int((~target.relevant).sum()))
-    by_query = groups is not None and np.unique(groups).size > 1
+    by_query = several_queries(groups)
     count = FOLDS if by_query else max(2, min(FOLDS, fewest))
     if bags is None and not by_query and not of_bag:
         bags = copies_of(Rows(dataset.X).select(alone), target)
@@ -181,7 +181,7 @@ def _folds(fit: Fit) -> tuple[list[Fold], str]:
     for fold in dealt:
         in_test = np.isin(selected, alone[fold.test])
         folds.append(Fold(selected[~in_test], selected[in_test]))
-    return folds, f"{count} folds of {'queries' if by_query else 'bags' if of_bag else 'rows'}"
+    return folds, f"{len(folds)} folds of {'queries' if by_query else 'bags' if of_bag else 'rows'}"
 
 
 def decision_of(held_out: HeldOut, rule: DecisionRule) -> Decision:
@@ -224,7 +224,7 @@ def _cautions(
 def _require_two_classes(target: Target) -> None:
     if target.labels.kind is LabelKind.NONE:
         raise HeldOutError("a threshold and probabilities are of two classes, and labels are not looked at here")
-    if target.grades is not None and distinct(target.grades).size > 2:
+    if target.is_graded:
         raise HeldOutError(
             "a threshold and probabilities are of two classes, and these labels are grades: "
             f"{option('relevant_from')} says which of them are positive"

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.bags import Bags
+from apsvm.data.dataset import several_queries
 from apsvm.data.labels import Target
 from apsvm.data.row_operator import RowOperator
 from apsvm.trainers.base import TrainingSet
@@ -247,7 +248,7 @@ def affordable_folds(data: TrainingSet, seed: int, trainings: int = 1) -> Afford
     rng = np.random.default_rng(seed)
     target, kind = data.target, data.unit
     size = _times_affordable(data, trainings)
-    queries = data.queries if data.queries is not None and np.unique(data.queries).size > 1 else None
+    queries = data.queries if several_queries(data.queries) else None
     of_unit = np.arange(target.relevant.size)
     strata = [np.flatnonzero(target.relevant), np.flatnonzero(~target.relevant)]
     smallest, few = min(stratum.size for stratum in strata), f"{kind} of one class"

@@ -6,7 +6,7 @@ for this, and the best entries of the sample are compared on all rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,14 +17,14 @@ from apsvm.data.bags import rows_of_bags
 from apsvm.data.features import FeatureMapError
 from apsvm.data.labels import LabelOptions, Target, judge
 from apsvm.losses.base import LossError
-from apsvm.selection.bags import bags_as_rows, of_bags
+from apsvm.selection.bags import of_bags
 from apsvm.selection.candidates import Entry, losses_of, portfolio
 from apsvm.selection.choose import LEAST, best, is_near, share_error
 from apsvm.selection.cross_validation import SelectionError
-from apsvm.selection.folds import FEW_POSITIVES, make_folds
+from apsvm.selection.folds import FEW_POSITIVES
 from apsvm.selection.grids import AROUND, Grid
 from apsvm.selection.race import Candidate
-from apsvm.selection.search import Followers, SettingsSearch, unseen
+from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Multiple
 
@@ -58,6 +58,7 @@ class PortfolioSearch:
     ----------
     entries : all entries
     racing : entries of the current search, by grid number
+    given_up : entries that were given up, and the best candidate of each, or the reason why there is none
 
     Raises
     ------
@@ -86,13 +87,11 @@ class PortfolioSearch:
         graded = only_grades or dataset.groups is not None
         self.target = judged_by or judge(dataset, labels, None, graded_metrics=graded)
         self._sample = sample(dataset, self.target, seed)
-        folds = folds or (FOLDS if self._sample is None else FOLDS_OF_MANY)
-        # Checks before training that there are enough rows for all folds.
-        units, target = bags_as_rows(dataset), of_bags(dataset, self.target)
-        self._folds = len(make_folds(target, units.groups, folds, seed, only_grades=only_grades, bags=units.bags))
+        self._folds = folds or (FOLDS if self._sample is None else FOLDS_OF_MANY)
         self.racing: Sequence[Entry] = []
+        self.given_up: list[tuple[Entry, Candidate | str]] = []
         self.entries = portfolio(dataset, self.metric, features, self.target, labels)
-        self._own_losses = () if dataset.groups is None else losses_of(self.metric, self.target, dataset)[1:]
+        self._own_losses = () if dataset.groups is None else losses_of(self.metric, self.target)[1:]
 
     @property
     def caution(self) -> str | None:
@@ -105,17 +104,14 @@ class PortfolioSearch:
             "a rough estimate"
         )
 
-    def screen(
-        self,
-        jobs: int = 0,
-        followers: Followers = Followers(),  # noqa: B008  # frozen
-        given_up: Callable[[Entry, Candidate | str], None] = unseen,
-    ) -> SettingsSearch:
-        """Returns the search over all rows among the remaining entries, to be run; after a stop among the best so far.
+    def given_up_in_words(self) -> Iterator[str]:
+        """Entries that were given up, each with its value of the metric or the reason."""
+        for entry, one in self.given_up:
+            why = one if isinstance(one, str) else f"{self.metric} {one.mean(self.metric):.3f}"
+            yield f"{entry} ({why})"
 
-        Parameters
-        ----------
-        given_up : called with each entry that does not remain, and its best candidate or the reason why there is none
+    def screen(self, jobs: int = 0, followers: Followers = Followers()) -> SettingsSearch:  # noqa: B008  # frozen
+        """Returns the search over all rows among the remaining entries, to be run; after a stop among the best so far.
 
         Raises
         ------
@@ -124,15 +120,15 @@ class PortfolioSearch:
         """
         left = self.entries
         if self._sample is not None:
-            search = self._hopeful(left, self._sample, jobs, followers, given_up)
+            search = self._hopeful(left, self._sample, jobs, followers)
             search.run(jobs, followers)
             ranked = self._ranked(search, len(search.folds))
             kept = self._finalists(ranked, search.positives)
-            self._give_up(search, ranked, kept, given_up)
+            self._give_up(search, ranked, kept)
             left = [_around(self.racing[one.grid], one) for one in kept] or left[:1]
             if followers.should_stop():
-                return self._search(left[:1], None, unseen)
-        return self._hopeful(left, None, jobs, followers, given_up)
+                return self._search(left[:1], None)
+        return self._hopeful(left, None, jobs, followers)
 
     def _hopeful(
         self,
@@ -140,11 +136,10 @@ class PortfolioSearch:
         which: NDArray[np.int64] | None,
         jobs: int,
         followers: Followers,
-        given_up: Callable[[Entry, Candidate | str], None],
     ) -> SettingsSearch:
         """A search on the rows ``which`` (None: all) among the entries that, after one fold, are behind the best by at
         most ``LEAST`` or ``HOPELESS`` standard errors of a share of the fold's positives or queries."""
-        search = self._search(entries, which, given_up)
+        search = self._search(entries, which)
         search.run(jobs, followers, range(1))
         ranked = self._ranked(search, 1)
         if not ranked and search.failures:
@@ -154,7 +149,7 @@ class PortfolioSearch:
             count = int(search.target.of(test).relevant.sum()) if groups is None else np.unique(groups[test]).size
             top = ranked[0].mean(self.metric)
             limit = top - max(LEAST, HOPELESS * share_error(top, count))
-            self._give_up(search, ranked, [one for one in ranked if one.mean(self.metric) >= limit], given_up)
+            self._give_up(search, ranked, [one for one in ranked if one.mean(self.metric) >= limit])
         return search
 
     def _give_up(
@@ -162,20 +157,19 @@ class PortfolioSearch:
         search: SettingsSearch,
         ranked: Sequence[Candidate],
         kept: Sequence[Candidate],
-        given_up: Callable[[Entry, Candidate | str], None],
     ) -> None:
         for grid in search.alive:
             if grid in search.failures:
-                given_up(self.racing[grid], search.failures[grid])
+                self.given_up.append((self.racing[grid], search.failures[grid]))
         for one in ranked:
             if one not in kept:
-                given_up(self.racing[one.grid], one)
+                self.given_up.append((self.racing[one.grid], one))
         search.alive = sorted(one.grid for one in kept)
 
     def _ranked(self, search: SettingsSearch, folds: int) -> list[Candidate]:
         """Best candidate of each grid alive after this many folds, in order of the metric; ties go to the simpler
         entry."""
-        finished = [one for one in search.candidates(folds) if one.grid in search.alive]
+        finished = search.candidates(folds)
         by_grid = {grid: [one for one in finished if one.grid == grid] for grid in search.alive}
         ranked = [best(of_grid, self.metric) for of_grid in by_grid.values() if of_grid]
         return sorted(ranked, key=lambda one: (-one.mean(self.metric), one.grid))
@@ -195,7 +189,6 @@ class PortfolioSearch:
         self,
         entries: Sequence[Entry],
         which: NDArray[np.int64] | None,
-        given_up: Callable[[Entry, Candidate | str], None],
     ) -> SettingsSearch:
         """A search among entries on the rows ``which`` (None: all). Raises as ``screen``."""
         racing, grids = list[Entry](), list[Grid]()
@@ -206,7 +199,7 @@ class PortfolioSearch:
                 racing.append(entry)
             except FAILURES as error:
                 failure = error
-                given_up(entry, str(error))
+                self.given_up.append((entry, str(error)))
         if not grids and failure is not None:
             raise failure
         rows, target = self._dataset, self.target

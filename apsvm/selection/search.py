@@ -158,8 +158,7 @@ class SettingsSearch:
 
     @property
     def _by_query(self) -> bool:
-        groups = self._cross.groups
-        return groups is not None and np.unique(groups).size > 1
+        return self._cross.groups is not None
 
     def run(self, jobs: int = 0, followers: Followers = Followers(), folds: Iterable[int] | None = None) -> None:
         """Trains and measures all unfinished paths. After a stop, finished paths count.
@@ -202,9 +201,8 @@ class SettingsSearch:
                 followers.path(path, done, len(tasks))
 
     def candidates(self, folds: int | None = None) -> list[Candidate]:
-        """Settings finished in every fold, of the grids alive; with ``folds`` those of all grids finished in this many
-        first folds. Ordered by grid."""
-        whole = [one for one in self._measured.candidates(folds) if folds is not None or one.grid in self.alive]
+        """Settings of the grids alive that were finished in every fold, or in this many first ones; ordered by grid."""
+        whole = [one for one in self._measured.candidates(folds) if one.grid in self.alive]
         return sorted(whole, key=lambda one: (one.grid, self.grids[one.grid].order(one.choice)))
 
     def so_far(self) -> list[Candidate]:
@@ -228,13 +226,14 @@ class SettingsSearch:
 
     def estimate(self, chosen: Candidate, candidates: Sequence[Candidate], metric: str) -> float:
         """Expected value of ``metric`` on new rows for the chosen candidate or average: ``expected_ap`` for AP of one
-        list, otherwise the mean over the folds minus the optimism of the choice."""
+        list, otherwise the mean over the folds minus the optimism of the choice, which is 0 for an average."""
         expected = self.expected_ap(chosen, candidates) if metric == "AP" else None
         if expected is not None:
             return expected.value
+        if isinstance(chosen, Average):
+            return chosen.mean(metric)
         worth = [one.values(metric)[fold] for fold, one in enumerate(chosen_by_others(candidates, self.metric))]
-        optimism = self.choose(candidates).mean(metric) - math.fsum(worth) / len(worth)
-        return chosen.mean(metric) - max(0.0, optimism)
+        return min(chosen.mean(metric), math.fsum(worth) / len(worth))
 
     def expected_ap(self, chosen: Candidate, candidates: Sequence[Candidate]) -> Estimate | None:
         """AP of all held-out rows as one list, minus the optimism of the choice, which is 0 for an average. None with
@@ -267,8 +266,8 @@ class SettingsSearch:
         if self.dataset.groups is not None:
             return "queries"
         if self.whole.bags is not None or self.whole.pool is not None:
-            return "bags, stratified"
-        return "rows, stratified" if self._copies is None else "rows, copies together, stratified"
+            return "bags"
+        return "rows" if self._copies is None else "rows, copies together"
 
     def refit(
         self,
@@ -288,22 +287,22 @@ class SettingsSearch:
         ------
         ValueError, FloatingPointError : as ``Trainer.train``
         """
-        count, estimate = len(candidates), self.estimate(chosen, candidates, self.metric)
         members = chosen.members if isinstance(chosen, Average) else [chosen]
         refits: list[Refit] = []
         for member in members:
-            refit = self._trained(member, self._selection(member, count, estimate), jobs, followers)
-            if refit is None or refit.outcome.interrupted:
-                return refits[0] if refits else refit
+            refit = self._trained(member, jobs, followers)
+            if refit is None or (refits and refit.outcome.interrupted):
+                break
             refits.append(refit)
-        if not isinstance(chosen, Average):
-            return refits[0]
-        return refitted(chosen, refits, self._selection(chosen, count, estimate))
+        if not refits:
+            return None
+        average = refitted(chosen, refits) if isinstance(chosen, Average) and len(refits) == len(members) else None
+        refit, of = (refits[0], members[0]) if average is None else (average, chosen)
+        header = replace(refit.model.header, selection=self._selection(of, candidates))
+        return replace(refit, model=refit.model.with_header(header))
 
-    def _trained(
-        self, chosen: Candidate, selection: Mapping[str, Json], jobs: int, followers: Followers
-    ) -> Refit | None:
-        """Trains a setting on all rows; ``selection`` describes the choice in the header."""
+    def _trained(self, chosen: Candidate, jobs: int, followers: Followers) -> Refit | None:
+        """Trains a setting on all rows."""
         trainer = self.grids[chosen.grid].chosen(chosen.choice).trainer.with_settings(threads=1)
         with one_blas_thread():
             fit = replace(self.fits[chosen.grid], trainer=trainer).prepared()
@@ -313,16 +312,14 @@ class SettingsSearch:
         if outcome is None:
             return None
         model = fit.model(outcome)
-        header = replace(model.header, selection=selection)
         if self.grids[chosen.grid].labels is not None:
             # Trained on two classes, but judged by the grades.
-            header = replace(header, labels=self.target.labels)
-        how = f"{len(self.folds)} folds of {self._folds_of.removesuffix(', stratified')}"
-        return Refit(fit, outcome, model.with_header(header), partial(self.out_of_fold, chosen), how)
+            model = model.with_header(replace(model.header, labels=self.target.labels))
+        how = f"{len(self.folds)} folds of {self._folds_of}"
+        return Refit(fit, outcome, model, partial(self.out_of_fold, chosen), how)
 
-    def _selection(self, chosen: Candidate, count: int, estimate: float) -> dict[str, Json]:
-        """Description of the choice for the header: the settings that varied, and C; or the maps of an average.
-        ``estimate`` is the expected value on new rows after choosing among ``count`` candidates."""
+    def _selection(self, chosen: Candidate, candidates: Sequence[Candidate]) -> dict[str, Json]:
+        """Description of the choice for the header: the settings that varied, and C; or the maps of an average."""
         about: dict[str, Json]
         if isinstance(chosen, Average):
             about = {"average": list[Json](chosen.maps)}
@@ -332,11 +329,11 @@ class SettingsSearch:
             about = {name: as_json(chosen.choice[name]) for name in varied if name in chosen.choice}
         return {
             **self.description(),
-            "settings": count,
+            "settings": len(candidates),
             **about,
             "mean": chosen.mean(self.metric),
             "deviation": chosen.deviation(self.metric),
-            "estimate": estimate,
+            "estimate": self.estimate(chosen, candidates, self.metric),
         }
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.dataset import distinct
+from apsvm.data.dataset import several_queries
 from apsvm.data.labels import recall
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.models.bags import ranked
@@ -100,7 +100,7 @@ def with_training_threshold(model: Model, dataset: Dataset) -> Model:
     -------
     The model itself for items, grades or several queries: their scores are not compared with a constant
     """
-    if model.lists_items or (dataset.groups is not None and np.unique(dataset.groups).size > 1):
+    if model.lists_items or several_queries(dataset.groups):
         return model
     if model.header.labels.kind is LabelKind.NONE or all(header.threshold is not None for header in model.headers):
         return model
@@ -109,30 +109,21 @@ def with_training_threshold(model: Model, dataset: Dataset) -> Model:
         parts = zip(model.headers, model.classes.tolist(), scores.T, strict=True)
         return model.with_headers([with_f1_threshold(header, part, rows.have(label)) for header, label, part in parts])
     target = recall(rows, model.header.labels)
-    if is_graded(target):
+    if target.is_graded:
         return model
     return model.with_header(with_f1_threshold(model.header, scores, target.relevant))
 
 
 def line_by(scores: NDArray[np.float64], target: Target) -> float:
     """Threshold by the ``scores`` (n,) of the training rows; 0 if there is none."""
-    chosen = None if is_graded(target) else _chosen(scores, target.relevant)
+    chosen = None if target.is_graded else _chosen(scores, target.relevant)
     return 0.0 if chosen is None else chosen.value
-
-
-def is_graded(target: Target) -> bool:
-    """True if the rows have more than two grades."""
-    return target.grades is not None and distinct(target.grades).size > 2
 
 
 def with_f1_threshold(header: Header, scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> Header:
     """The header with its threshold, or that of the highest F1 on the training rows, of these ``scores`` (n,), which
     are ``relevant`` (n,) or not."""
-    return header if header.threshold is not None else with_chosen(header, _chosen(scores, relevant))
-
-
-def with_chosen(header: Header, chosen: ChosenThreshold | None) -> Header:
-    """The header with a threshold chosen on the training rows, if there is one."""
+    chosen = None if header.threshold is not None else _chosen(scores, relevant)
     return header if chosen is None else replace(header, threshold=placed(chosen, rule=str(RULE), held_out=None))
 
 

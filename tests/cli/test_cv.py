@@ -74,7 +74,7 @@ def test_every_fold_against_a_training_of_its_own(hard, run, tmp_path):
     model = load_model(tmp_path / "m")
     assert model.coef == pytest.approx(load_model(tmp_path / "same").coef, rel=1e-6, abs=1e-9)
     assert model.header.selection == {
-        "folds": 3, "folds_of": "rows, stratified", "seed": 4, "metric": "AP", "settings": 4,
+        "folds": 3, "folds_of": "rows", "seed": 4, "metric": "AP", "settings": 4,
         "C": chosen["C"], "mean": chosen["metrics"]["AP"]["mean"], "deviation": chosen["metrics"]["AP"]["deviation"],
         "estimate": found["estimate"]["AP"],
     }  # fmt: skip

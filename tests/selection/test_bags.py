@@ -105,7 +105,7 @@ def test_pools_and_a_trainer_of_bags_on_the_same_folds(rng: np.random.Generator)
     best = bags.best(np.asarray(dataset.X.toarray()[:, 0]))
     expected = [average_precision_score(bags.labels[fold.test], best[fold.test]) for fold in search.folds]
     np.testing.assert_allclose(candidates[0].values("AP"), expected, rtol=1e-12)
-    assert search.description()["folds_of"] == "bags, stratified"
+    assert search.description()["folds_of"] == "bags"
     chosen = search.choose(candidates[1:])
     refit = search.refit(chosen, candidates)
     assert refit is not None

@@ -247,10 +247,8 @@ def test_of_queries_the_metric_s_own_loss_goes_on(grades):
 
 
 def ends_of(whole):
-    """The search, and what was said of each entry that was given up."""
-    ends = []
-    search = whole.screen(1, given_up=lambda one, result: ends.append((one, result)))
-    return search, ends
+    """The search, and the entries that were given up."""
+    return whole.screen(1), whole.given_up
 
 
 def test_of_many_rows_the_hopeless_are_tried_on_a_sample(rng, dataset, tried, size):
@@ -282,7 +280,7 @@ def test_an_entry_that_cannot_be_tried_is_left_out(error, two_classes, tried):
 def test_too_few_rows_are_said_before_anything_is_trained(two_classes, rng, dataset):
     labels = np.where(np.arange(200) < 1, 1.0, -1.0)
     with pytest.raises(FoldError, match="2 folds need at least 2 positive rows, found 1"):
-        PortfolioSearch(dataset(two_classes.X, labels), AP)
+        PortfolioSearch(dataset(two_classes.X, labels), AP).screen(1)
 
 
 def test_what_was_tried_in_the_first_fold_is_not_trained_again(two_classes, tried, monkeypatch):

@@ -10,7 +10,6 @@ from apsvm.selection.race import OutOfFold
 from apsvm.selection.thresholds import (
     carried,
     held_out_scores,
-    is_graded,
     line_by,
     threshold_by,
 )
@@ -75,6 +74,6 @@ def test_the_line_of_scores():
         assert line_by(scores, of_relevance(relevant)) == 0.0
     assert line_by(np.ones(4), of_relevance(positive)) == 0.0
     two, three = graded(np.array([0.0, 0.0, 2.0, 2.0])), graded(np.array([0.0, 0.0, 1.0, 2.0]))
-    assert not is_graded(of_relevance(positive))
-    assert (is_graded(two), is_graded(three)) == (False, True)
+    assert not of_relevance(positive).is_graded
+    assert (two.is_graded, three.is_graded) == (False, True)
     assert (line_by(scores, two) > 2.0, line_by(scores, three)) == (True, 0.0)

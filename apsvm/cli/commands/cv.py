@@ -201,8 +201,8 @@ class _Run:
             search = whole.screen(self.options["jobs"], shown)
         if self.signals:
             raise Failure(training.exit_code(self.signals), "stopped, nothing was finished in every fold")
-        if not self.is_over() and len(search.alive) < len(whole.entries):
-            remark(f"compared further: {'; '.join(str(whole.racing[grid]) for grid in search.alive)}")
+        if whole.given_up and not self.is_over():
+            remark(f"given up: {'; '.join(whole.given_up_in_words())}")
         return search
 
     def compared(self, search: SettingsSearch) -> list[Candidate]:
@@ -247,11 +247,15 @@ class _Run:
 
     def refit(self, search: SettingsSearch, chosen: Candidate, candidates: Sequence[Candidate]) -> bool:
         """Trains ``chosen`` on all rows and writes the model; True if training ended as requested."""
+        from apsvm.selection.average import Average
+
         options, followers, path = self.options, self._until_a_signal(), self.options["output"]
         with Bar("training the chosen model on all rows"):
             refit = search.refit(chosen, candidates, options["jobs"], followers)
             if refit is None:
                 raise Failure(training.exit_code(self.signals) or BAD_DATA, "stopped, no model written")
+            if isinstance(chosen, Average) and refit.outcome.average is None:
+                say("warning: the average could not be formed of these rankers: the model is that of the best alone")
             fit = replace(refit.fit, trainer=refit.fit.trainer.with_settings(threads=options["jobs"]))
             folds = refit.out_of_fold, refit.how
             outcome, model = training.decided(fit, refit.outcome, refit.model, options, followers.should_stop, *folds)
