@@ -21,7 +21,7 @@ from apsvm.data.features.binning import rows_to_learn_from
 from apsvm.data.features.logarithms import MOST_ROWS, Logarithms
 from apsvm.data.features.scaling import scaling_of
 from apsvm.data.row_operator import RowOperator
-from apsvm.selection.completion import continue_plan, train_fit, train_plan
+from apsvm.selection.completion import continue_plan, leaves_open, train_fit, train_plan
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.constant_feature import constant_by_rule
 from apsvm.trainers.fitting import AUTO, Fit, about_data, scale_by_rule
@@ -99,7 +99,7 @@ class ClusterFit(Fit):
 
     def outcomes(self, watch: Watch, data: TrainingSet) -> Iterator[Outcome]:
         """The trained rankers of the training set ``data``, see ``selection.completion.train_fit``."""
-        if not _leaves_open(self.trainer):
+        if not leaves_open(self.trainer, data):
             for outcome in train_plan(self.trainer, data, about_data(watch, self, data.rows.__len__)):
                 yield ranking_checked(outcome, data, self.trainer)
             return
@@ -175,15 +175,6 @@ def _at_scale(plan: AnyTrainer, sample: TrainingSet, data: TrainingSet) -> AnyTr
         return plan
     ratio = default_C(data, plan.loss, bound) / default_C(sample, plan.loss, bound)
     return plan.with_settings(C=(C * ratio,)) if 0.0 < C * ratio < math.inf else plan
-
-
-def _leaves_open(trainer: AnyTrainer) -> bool:
-    """True if part of the plan is decided by held-out rows or by the training of another loss."""
-    plan = trainer.trainer if isinstance(trainer, OneVsRestTrainer) else trainer
-    if not isinstance(plan, StructuredSVMTrainer):
-        return False
-    of_another = plan.loss.starts_from is not None and plan.bound != "hinge"
-    return plan.bound is None or of_another or plan.may_rank_worse
 
 
 def _with_choice(outcome: Outcome, first: Outcome, n: int) -> Outcome:

@@ -158,14 +158,14 @@ def _with_labels(entries: list[Entry], target: Target, labels: LabelOptions) -> 
     return [replace(entry, labels=relevant) if takes[entry.loss] is Takes.TWO_CLASSES else entry for entry in entries]
 
 
-def _of_bags(losses: Sequence[str], options: FeatureOptions, unscaled: FeatureOptions) -> list[Entry]:
+def _of_bags(losses: Sequence[str], options: FeatureOptions, of_rules: FeatureOptions) -> list[Entry]:
     """Entries for bags: by the best row with these losses and the 0-1 loss; pooled with these, auc and wmw, and with
     rules.
 
     Parameters
     ----------
     options : feature options of all entries but rules
-    unscaled : feature options of rules, whose columns share a scale
+    of_rules : feature options of rules, but for their name
     """
     entries = []
     for loss in dict.fromkeys((*losses, "zero-one", "auc")):
@@ -176,6 +176,6 @@ def _of_bags(losses: Sequence[str], options: FeatureOptions, unscaled: FeatureOp
         else:
             entries.append(Entry(loss, {"bound": bounds[0], "latent": True}, options))
         entries += [Entry(loss, {"bound": bound}, replace(options, pool=pool)) for pool in POOLED for bound in bounds]
-    for entry in (Entry("wmw", {}, options), Entry("auc", {"bound": "hinge"}, replace(unscaled, features="rules"))):
+    for entry in (Entry("wmw", {}, options), Entry("auc", {"bound": "hinge"}, replace(of_rules, features="rules"))):
         entries += [replace(entry, features=replace(entry.features, pool=pool)) for pool in POOLED]
     return entries

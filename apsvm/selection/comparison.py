@@ -15,13 +15,8 @@ from numpy.typing import NDArray
 
 from apsvm.models.header import Json
 from apsvm.risk.by_order import losses_of_queries
-from apsvm.selection.choose import standard_error
+from apsvm.selection.choose import NORMAL_QUANTILE, standard_error
 from apsvm.selection.quick import Choice, QuickRace
-
-#: Standard errors of a clear difference; by chance one comparison of twenty has more. Choosing columns, rules or their
-#: average by it, test AP on 115 sets of KEEL and R (two splits) was .6598; by 1, 2, 2.5 and 3 errors .6589, .6594,
-#: .6586 and .6577.
-CHANCE = 1.64
 
 
 class Comparison(NamedTuple):
@@ -30,24 +25,26 @@ class Comparison(NamedTuple):
     Attributes
     ----------
     of_other, of_chosen : AP, or 1 minus the loss of queries
-    errors : the difference in standard errors
+    difference : of the means, in standard errors; beyond ``NORMAL_QUANTILE`` it is clear. Choosing columns, rules or
+        their average by it, test AP on 115 sets of KEEL and R (two splits) was .6598; by 1, 2, 2.5 and 3 errors .6589,
+        .6594, .6586 and .6577.
     how : description of the held-out rows
     """
 
     of_other: float
     of_chosen: float
-    errors: float
+    difference: float
     how: str
 
     @property
     def is_clear(self) -> bool:
         """True if the difference is more than chance."""
-        return abs(self.errors) >= CHANCE
+        return abs(self.difference) >= NORMAL_QUANTILE
 
     def figures(self, other: str, chosen: str) -> dict[str, Json]:
         """The comparison, for the header of the model, with names of the two rankers."""
         means = {f"of_{other}": self.of_other, f"of_{chosen}": self.of_chosen}
-        return {**means, "standard_errors": self.errors, "held_out": self.how}
+        return {**means, "standard_errors": self.difference, "held_out": self.how}
 
 
 def compared(

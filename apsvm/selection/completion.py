@@ -2,9 +2,10 @@
 
     Fit  →  is anything open?  →  ``quick.choose``  →  a complete plan  →  ``Trainer.train``  →  outcomes
 
-Every training comes through here: ``apsvm train``, ``cv`` in its folds and on all rows, the estimators. A structured
-SVM may leave open its bound and C (``quick``). A loss of the top (``p@k``, ``ndcg@k``, ``mrr``, ``rbp``) also leaves
-its starting point open, and a loss over labellings (``f1``) whether its hinge is useful.
+Every training comes through here: in the folds of ``cv`` and on all rows, by commands and estimators. Where the feature
+map is open, too, ``maps`` chooses it before. A structured SVM may leave open its bound and C (``quick``). A loss of the
+top (``p@k``, ``ndcg@k``, ``mrr``, ``rbp``) also leaves its starting point open, and a loss over labellings (``f1``)
+whether its hinge is useful.
 
 Losses of the top: on a long list the hinge is lowest at or near w = 0, and the ramp has a stationary point there. So
 two trainings follow each other: first a well-behaved loss of the same family (ap, or ndcg for grades) by its better
@@ -136,11 +137,12 @@ def _train(
         yield outcome
 
 
-def _leaves_open(trainer: AnyTrainer, data: TrainingSet) -> bool:
-    """True if settings must be compared before training."""
-    if not isinstance(trainer, StructuredSVMTrainer) or trainer.is_network:
+def leaves_open(trainer: AnyTrainer, data: TrainingSet) -> bool:
+    """True if settings must be compared, or another loss trained, before training."""
+    plan = trainer.trainer if isinstance(trainer, OneVsRestTrainer) else trainer
+    if not isinstance(plan, StructuredSVMTrainer) or plan.is_network:
         return False
-    return trainer.bound is None or _starts_from_another(trainer, data)
+    return plan.bound is None or _starts_from_another(plan, data)
 
 
 def _starts_from_another(trainer: StructuredSVMTrainer, data: TrainingSet) -> bool:
@@ -185,7 +187,7 @@ class Completion:
         labels: Sequence[float | None] = (None,),
     ) -> Completion:
         """Chooses what a plan leaves open; one choice for several classes."""
-        if not _leaves_open(trainer, data):
+        if not leaves_open(trainer, data):
             return cls(trainer)
         assert isinstance(trainer, StructuredSVMTrainer)
         if _starts_from_another(trainer, data):
@@ -201,7 +203,7 @@ class Completion:
     @classmethod
     def of_classes(cls, plan: OneVsRestTrainer, data: TrainingSet, watch: Watch) -> Completion:
         """Chooses once for all classes of a one-vs-rest plan, by comparing settings on some of them."""
-        labels = classes_compared(data) if _leaves_open(plan.trainer, data) else []
+        labels = classes_compared(data) if leaves_open(plan, data) else []
         return cls.of(plan.trainer, data, watch, labels)
 
     def train_class(
@@ -263,26 +265,26 @@ class Completion:
         trainer: StructuredSVMTrainer,
         data: TrainingSet,
         watch: Watch,
-        hinge: Outcome,
+        outcome: Outcome,
         best_start: NDArray[np.float64] | None,
     ) -> Outcome:
         """Replaces a hinge solution that ranks nothing by that of the tight bound, started from the chosen candidate,
         unless that ranks nothing either."""
-        choice, w = self.choice, hinge.w
+        choice, w = self.choice, outcome.w
         assert choice is not None
         assert w is None or isinstance(w, np.ndarray)
-        is_hinge = choice.bound == "hinge" and len(choice.C) == 1 and hinge.as_asked
+        is_hinge = choice.bound == "hinge" and len(choice.C) == 1 and outcome.as_asked
         if not is_hinge or best_start is None or w is None or tells_apart(w, data.rows):
-            return hinge
+            return outcome
         limit = trainer.settings.time_limit
-        left = None if limit is None else max(0.0, limit - math.fsum(hinge.seconds.values()))
+        left = None if limit is None else max(0.0, limit - math.fsum(outcome.seconds.values()))
         plan = trainer.with_settings(bound="tight", C=(choice.best_C("tight"),), time_limit=left)
         (tight,) = plan.beginning_at(best_start).train(data, watch)
         assert isinstance(tight.w, np.ndarray)
         if not tells_apart(tight.w, data.rows):
-            return hinge
+            return outcome
         why = "the hinge is least where all rows have the same score: this is the tight bound, from the best candidate"
-        return _followed(hinge, replace(tight, notes=[*tight.notes, why], held_out=None))
+        return _followed(outcome, replace(tight, notes=[*tight.notes, why], held_out=None))
 
     def _of_another(
         self, before: Completion, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch
@@ -343,7 +345,7 @@ class Completion:
             **({"C": _shown(choice.C[0])} if len(choice.C) == 1 else {}),
             "held_out": choice.how,
             "candidates": [_figures(one.choice, one.mean(LOSS)) for one in choice.candidates],
-            "folds": [loss for one in choice.candidates[:1] for loss in one.values(LOSS)],
+            "folds": [*(choice.candidates[0].values(LOSS) if choice.candidates else ())],
             **({} if start is None else {"start": start, "start_metric": make_loss(start).metric}),
             **({} if self.mixture is None else {"components": self.mixture.figures()}),
         }
@@ -369,8 +371,10 @@ class Completion:
     def _with_threshold(self, outcome: Outcome, data: TrainingSet) -> Outcome:
         """Adds AP on held-out rows without the optimism of the choice, their scores and the threshold chosen on them.
 
-        Skipped for grades, several queries, several values of C and losses of the top. With many rows and a single fold
-        there is no threshold: a model of all rows hardly knows its training rows better than others.
+        Skipped where the held-out scores are not those of this ranker, or its scores are not compared with a constant:
+        for grades, queries, losses of the top, several or other values of C, and a training that was cut short. With
+        many rows and a single fold there is no threshold: a model of all rows hardly knows its training rows better
+        than others.
         """
         trainer, choice = self.trainer, self.choice
         assert isinstance(trainer, StructuredSVMTrainer)

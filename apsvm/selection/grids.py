@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from apsvm._support.types import JsonDict, JsonObject
 from apsvm.data.labels import LabelOptions
@@ -83,15 +82,6 @@ class Variant:
     trainer: AnyTrainer
     choice: JsonObject
     path: str | None = None
-
-    @property
-    def length(self) -> int:
-        """Number of values of the path."""
-        return 1 if self.path is None else len(getattr(self.trainer.settings, self.path))
-
-    def with_settings(self, **changes: Any) -> Variant:
-        """The same variant with other settings of its plan."""
-        return replace(self, trainer=self.trainer.with_settings(**changes))
 
     def choice_of(self, outcome: Outcome) -> JsonDict:
         """Values by axis of an outcome."""

@@ -64,8 +64,7 @@ class MapChoice(NamedTuple):
 
     def __str__(self) -> str:
         of_rules, of_columns, _, how = self.comparison
-        where = f"measured {'in' if ' folds of ' in how else 'on'} {how}"
-        by = f"by {abs(of_rules - of_columns):.3f} of {self.metric}, {where}"
+        by = f"by {abs(of_rules - of_columns):.3f} of {self.metric}, measured on {how}"
         if self.takes_rules and self.takes_columns:
             both = f"{self.metric} within folds {of_columns:.3f} and {of_rules:.3f}"
             return f"features: the average of columns and {Rules.stem}, of which neither is clearly better ({both})"
@@ -241,10 +240,10 @@ def compare_maps(rules: RulesOfFolds, columns: Training, choice: Choice) -> MapC
         return None
     may_be_taken = fit.dataset.n_values <= MOST_VALUES
     if data.queries is not None:
-        takes_rules = may_be_taken and comparison.errors >= SURE
+        takes_rules = may_be_taken and comparison.difference >= SURE
         return MapChoice(comparison, race.trainer.loss.metric or loss, not takes_rules, takes_rules)
     apart = fit.selection is None and not race.is_of_parts  # rows and folds as a threshold needs them
     is_mixture = columns.completion.mixture is not None and columns.completion.mixture.choice is not None
     averages = not comparison.is_clear and may_be_taken and apart and not is_mixture
-    takes_rules = averages or (comparison.is_clear and may_be_taken and comparison.errors > 0.0)
+    takes_rules = averages or (comparison.is_clear and may_be_taken and comparison.difference > 0.0)
     return MapChoice(comparison, "AP", averages or not takes_rules, takes_rules)

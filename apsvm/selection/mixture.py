@@ -69,7 +69,7 @@ def two_or_one(trainer: StructuredSVMTrainer, data: TrainingSet, choice: Choice,
     comparison = compared(choice, scores, lambda errors: errors <= 0.0)
     if comparison is None:
         return None
-    if not comparison.is_clear or comparison.errors < 0.0:
+    if not comparison.is_clear or comparison.difference < 0.0:
         return Mixture(comparison)
     (best,) = measured.candidates()
     return Mixture(comparison, Choice("tight", (best.choice["C"],), [best], choice.how, race))

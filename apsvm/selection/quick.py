@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from apsvm.oracles import make_oracle
 from apsvm.risk import NothingToRankError, Risk
 from apsvm.risk.by_order import loss_by_order
-from apsvm.selection.choose import standard_error
+from apsvm.selection.choose import chosen_by_others, standard_error
 from apsvm.selection.folds import AffordableFolds, affordable_folds
 from apsvm.selection.grids import AROUND, Variant
 from apsvm.selection.race import Candidate, Measured, Measurements, OutOfFold, PathInFold, Race, Task
@@ -115,11 +115,11 @@ class Choice:
         candidate with the lowest loss in the others."""
         assert self.race is not None
         chosen, others = list[OutOfFold](), list[OutOfFold]()
+        best = chosen_by_others(self.candidates, LOSS, -1.0)
         for fold in self.race.folds_of(label):
             chosen.append(self.race.scored(self.candidates[0].folds[fold], 0, fold))
-            best = min(self.candidates, key=lambda one: math.fsum(one.values(LOSS)) - one.values(LOSS)[fold])
-            is_chosen = best is self.candidates[0]
-            others.append(chosen[-1] if is_chosen else self.race.scored(best.folds[fold], 0, fold))
+            is_chosen = best[fold] is self.candidates[0]
+            others.append(chosen[-1] if is_chosen else self.race.scored(best[fold].folds[fold], 0, fold))
         return chosen, others
 
     def start(self, label: float | None = None) -> NDArray[np.float64] | None:

@@ -23,7 +23,7 @@ class FeatureOptions:
         if the trainer wants one
     features : name of a feature map (``apsvm.data.features``), or AUTO: logarithms of long-tailed columns of tables,
         otherwise unchanged (``fitting.map_by_rule``); rules, or both averaged, if they rank held-out rows better, or
-        about as well and positives are few (``selection.maps``)
+        about as well (``selection.maps``)
     pool : pooling of each bag's rows, done first; some of ``apsvm.models.header.POOLS``, or None
     """
 

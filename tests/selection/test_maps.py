@@ -129,7 +129,7 @@ def test_rules_are_taken_in_queries_if_they_are_far_ahead(monkeypatch):
     monkeypatch.setattr(maps, "SURE", 1e9)
     training, (line,) = completed(inside=True, groups=queries)
     assert training.fit.features.features == "linear"
-    assert line.endswith("of AP, measured in 5 folds of queries: --features rules trains on them")
+    assert line.endswith("of AP, measured on 5 folds of queries: --features rules trains on them")
 
 
 @over(
