@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -289,8 +289,7 @@ class Completion:
     def _of_another(
         self, before: Completion, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch
     ) -> Iterator[Outcome]:
-        """Trains until the training rows are ranked no worse than by the loss that comes first, or returns that loss'
-        model. The iterations of that loss are shown but not logged."""
+        """Trains the loss that comes first, whose iterations are shown but not logged, and then the plan's own."""
         began, first, limit = time.perf_counter(), before.trainer, trainer.settings.time_limit
         assert isinstance(first, StructuredSVMTrainer)
         silent, name = Watch(progress=watch.progress, should_stop=watch.should_stop), first.loss.name
@@ -301,34 +300,8 @@ class Completion:
             left = None if limit is None else max(0.0, limit - (time.perf_counter() - began))
             return trainer.with_settings(time_limit=left)
 
-        if trainer.loss.ranks_like is not None:
-            judge = make_loss(trainer.loss.ranks_like)
-            (outcome,) = in_the_time_left().train(data, watch)
-            is_worse = _loss_of(outcome, judge, data) > _loss_of(start, judge, data)
-            why = f"the hinge ranks the training rows worse than {name}: this is the model of {name}"
-            is_replaced = is_worse and outcome.state == State.CONVERGED
-            yield _in_its_place(start, name, why) if is_replaced else outcome
-            return
-
-        def descended(descent: float) -> Iterator[Outcome]:
-            assert isinstance(start.w, np.ndarray)
-            plan = in_the_time_left().with_settings(bound="tight").beginning_at(start.w, name, descent)
-            return (_followed(start, outcome) for outcome in plan.train(data, watch))
-
-        if trainer.settings.C != DEFAULT_C:
-            yield from descended(DESCENTS[0])
-            return
-        at_start = _loss_of(start, trainer.loss, data)
-        for descent in DESCENTS:
-            (outcome,) = descended(descent)
-            if _loss_of(outcome, trainer.loss, data) <= at_start:
-                yield outcome
-                return
-            if outcome.state != State.CONVERGED:
-                yield replace(outcome, w=start.w)
-                return
-        why = "the descent ended at a higher loss on the training rows than it began with"
-        yield _in_its_place(start, name, f"{why}: this is the model of {name}")
+        follow = _of_the_top if trainer.loss.ranks_like is None else _of_labellings
+        yield from follow(in_the_time_left, start, name, data, watch)
 
     def _annotated(self, outcome: Outcome, data: TrainingSet) -> Outcome:
         """Adds the choice, its cautions and the requested settings to an outcome."""
@@ -402,6 +375,47 @@ class Completion:
         held_out = held_out_scores(folds, scores, relevant, choice.how)
         kept = None if choice.race.is_of_parts else held_out
         return replace(outcome, threshold=threshold_by(held_out), held_out=kept)
+
+
+def _of_labellings(
+    in_the_time_left: Callable[[], StructuredSVMTrainer], start: Outcome, name: str, data: TrainingSet, watch: Watch
+) -> Iterator[Outcome]:
+    """Trains a loss over labellings; returns ``start``, by the loss ``name``, if that ranks training rows better."""
+    plan = in_the_time_left()
+    assert plan.loss.ranks_like is not None
+    judge = make_loss(plan.loss.ranks_like)
+    (outcome,) = plan.train(data, watch)
+    is_worse = _loss_of(outcome, judge, data) > _loss_of(start, judge, data)
+    why = f"the hinge ranks the training rows worse than {name}: this is the model of {name}"
+    yield _in_its_place(start, name, why) if is_worse and outcome.state == State.CONVERGED else outcome
+
+
+def _of_the_top(
+    in_the_time_left: Callable[[], StructuredSVMTrainer], start: Outcome, name: str, data: TrainingSet, watch: Watch
+) -> Iterator[Outcome]:
+    """Trains a loss of the top from ``start``, by the loss ``name``, until the training rows are ranked no worse than
+    there, or returns ``start``; by a named C once for each value."""
+
+    def descended(descent: float) -> Iterator[Outcome]:
+        assert isinstance(start.w, np.ndarray)
+        plan = in_the_time_left().with_settings(bound="tight").beginning_at(start.w, name, descent)
+        return (_followed(start, outcome) for outcome in plan.train(data, watch))
+
+    plan = in_the_time_left()
+    if plan.settings.C != DEFAULT_C:
+        yield from descended(DESCENTS[0])
+        return
+    at_start = _loss_of(start, plan.loss, data)
+    for descent in DESCENTS:
+        (outcome,) = descended(descent)
+        if _loss_of(outcome, plan.loss, data) <= at_start:
+            yield outcome
+            return
+        if outcome.state != State.CONVERGED:
+            yield replace(outcome, w=start.w)
+            return
+    why = "the descent ended at a higher loss on the training rows than it began with"
+    yield _in_its_place(start, name, f"{why}: this is the model of {name}")
 
 
 def _figures(choice: Mapping[str, object], loss: float) -> dict[str, Json]:

@@ -5,11 +5,11 @@ dealt out so that each fold has its share of the positives and of every grade. R
 copies of a row if many rows are copies: otherwise a ranker would be judged by rows that it knows by heart. O(n log n).
 
 ``affordable_folds`` gives as many folds as a quick comparison may cost: five for rows within ``AFFORDABLE``, three
-within three times as many if positives are few. For larger data it is one split on a part of the rows, or three splits
-if positives are few. The part is affordable, has enough positives, enough rows per stored value of a row, and no fewer
-rows than columns; twice as many rows are judged. On ijcnn1 and a1a.t test AP was within .001 of that by three folds, in
-2.5 times less time. On 1,000,000 rows and 100,000 columns, 7,000 rows chose a C with an AP of .548, and 100,000 rows
-one with .606.
+within three times as many if there are fewer than ``ENOUGH_POSITIVES``. For larger data it is one split on a part of
+the rows, or three splits with so few positives. The part is affordable, has enough positives, enough rows per stored
+value of a row, and no fewer rows than columns; twice as many rows are judged. On ijcnn1 and a1a.t test AP was within
+.001 of that by three folds, in 2.5 times less time. On 1,000,000 rows and 100,000 columns, 7,000 rows chose a C with an
+AP of .548, and 100,000 rows one with .606.
 """
 
 from __future__ import annotations
@@ -233,12 +233,17 @@ class AffordableFolds:
 
 def affordable_count(data: TrainingSet) -> int:
     """Number of affordable folds, with one training per setting."""
-    if _times_affordable(data) <= 1.0:
+    return _count(_times_affordable(data, 1), int(data.target.relevant.sum()))
+
+
+def _count(size: float, units: int) -> int:
+    """Number of folds for this size in units of ``AFFORDABLE``, and this many positives or queries."""
+    if size <= 1.0:
         return 5
-    return 3 if np.count_nonzero(data.target.relevant) < ENOUGH_POSITIVES else 1
+    return 3 if units < ENOUGH_POSITIVES else 1
 
 
-def _times_affordable(data: TrainingSet, trainings: int = 1) -> float:
+def _times_affordable(data: TrainingSet, trainings: int) -> float:
     """Size of this many trainings on all rows, in units of ``AFFORDABLE``."""
     return trainings * (data.rows.n_values + VALUES_OF_A_ROW * len(data.rows)) / AFFORDABLE
 
@@ -268,15 +273,14 @@ def affordable_folds(data: TrainingSet, seed: int, trainings: int = 1) -> Afford
         smallest = strata[0].size
     if smallest < FEWEST:
         return AffordableFolds([], f"{smallest} {few} are too few to hold any out")
-    alike = None
-    if size <= 1.0 or (size <= 3.0 and strata[0].size < ENOUGH_POSITIVES):
-        k = min(5 if size <= 1.0 else 3, smallest // 2)
+    alike, k = None, _count(size, strata[0].size)
+    if size <= (3.0 if k == 3 else 1.0):
+        k = min(k, smallest // 2)
         fold_of = _dealt(strata, k, rng)[of_unit]
         folds = [Fold(np.flatnonzero(fold_of != at), np.flatnonzero(fold_of == at)) for at in range(k)]
         how = f"{k} folds of {kind}"
     else:
         least = max(ROWS_A_VALUE * data.rows.n_values / len(data.rows), data.rows.features) / len(data.rows)
-        k = 1 if strata[0].size >= ENOUGH_POSITIVES else 3
         folds, alike, counts = _parts(strata, of_unit, size, least, k, rng)
         how = "{1:,} {kind}, trained on {0:,} others".format(*counts, kind=kind)
         if k > 1:
