@@ -145,7 +145,7 @@ class PortfolioSearch:
         if not ranked and search.failures:
             raise SelectionError("; ".join(dict.fromkeys(search.failures.values())))
         if ranked:  # otherwise it was stopped
-            test, groups = search.folds[0].test, search.dataset.groups
+            test, groups = search.folds[0].test, search.units.groups
             count = int(search.target.of(test).relevant.sum()) if groups is None else np.unique(groups[test]).size
             top = ranked[0].mean(self.metric)
             limit = top - max(LEAST, HOPELESS * share_error(top, count))

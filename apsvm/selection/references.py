@@ -51,8 +51,7 @@ def references(search: SettingsSearch, should_stop: Callable[[], bool] = never, 
     from threadpoolctl import threadpool_limits
 
     parallel = Parallel(n_jobs=thread_count(jobs), backend="threading")
-    whole = search.whole
-    X = search.dataset.X if bags_of(whole) is None else pooled(whole, POOLS).X
+    X = search.units.X if bags_of(search.dataset) is None else pooled(search.dataset, POOLS).X
     for reference in _references(X, search.seed):
         tasks = [(value, fold) for value in reference.values for fold in range(len(search.folds))]
         with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):

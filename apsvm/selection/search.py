@@ -78,6 +78,7 @@ class SettingsSearch:
 
     Attributes
     ----------
+    units : the rows that are dealt out and judged; bags as rows without features
     alive : numbers of the grids that are still compared
     failures : reasons of tolerated failures, by grid number
 
@@ -102,13 +103,13 @@ class SettingsSearch:
         tolerated: tuple[type[Exception], ...] = (),
         averages: bool = False,
     ) -> None:
-        self.whole = dataset
+        self.dataset = dataset
         self.grids = grids
         self.metric = next(iter(metrics))
         self.seed = seed
         fits = list(_fits(dataset, grids, labels, features, query_weights))
         # Rows or bags, which all grids have in the same order.
-        self.dataset = units = bags_as_rows(fits[0].dataset)
+        self.units = units = bags_as_rows(fits[0].dataset)
         only_grades = all(metric.graded for metric in metrics.values())
         target = judged_by or _judged_by(
             units, [of_bags(fit.dataset, fit.target) for fit in fits], labels, only_grades=only_grades
@@ -263,9 +264,9 @@ class SettingsSearch:
 
     @property
     def _folds_of(self) -> str:
-        if self.dataset.groups is not None:
+        if self.units.groups is not None:
             return "queries"
-        if self.whole.bags is not None or self.whole.pool is not None:
+        if self.dataset.bags is not None or self.dataset.pool is not None:
             return "bags"
         return "rows" if self._copies is None else "rows, copies together"
 

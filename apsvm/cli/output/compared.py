@@ -109,7 +109,7 @@ class Results:
 
     def to_json(self) -> JsonDict:
         """All of it, for programs; settings by the names that a model's header has for them."""
-        search, dataset = self.search, self.search.dataset
+        search, dataset = self.search, self.search.units
         return {
             "data": {
                 "file": os.path.basename(dataset.source),
