@@ -6,13 +6,11 @@ CPU times are 0 until ``count_cpu_time`` is called.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter_ns
 
-_wall_time_ns: Callable[[], int] = perf_counter_ns
 _cpu_time_ns: Callable[[], int] | None = None
 
 
@@ -20,25 +18,6 @@ def count_cpu_time() -> None:
     """Makes spans count CPU time from now on."""
     global _cpu_time_ns
     _cpu_time_ns = time.process_time_ns
-
-
-class _Waited(threading.local):
-    ns = 0
-
-
-_waited = _Waited()
-
-
-def wall_time_ns() -> int:
-    """The wall clock of this thread, which stands still while it waits for other trainings (``data.lockstep``)."""
-    return perf_counter_ns() - _waited.ns
-
-
-def add_waiting(ns: int) -> None:
-    """Adds time that this thread has waited for others."""
-    global _wall_time_ns
-    _wall_time_ns = wall_time_ns
-    _waited.ns += ns
 
 
 @dataclass(slots=True)
@@ -53,12 +32,12 @@ class Span:
         return Span(self.wall_ns + other.wall_ns, self.cpu_ns + other.cpu_ns)
 
     def __enter__(self) -> None:
-        self.wall_ns -= _wall_time_ns()
+        self.wall_ns -= perf_counter_ns()
         if _cpu_time_ns is not None:
             self.cpu_ns -= _cpu_time_ns()
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        self.wall_ns += _wall_time_ns()
+        self.wall_ns += perf_counter_ns()
         if _cpu_time_ns is not None:
             self.cpu_ns += _cpu_time_ns()
 

@@ -7,7 +7,6 @@ import re
 import sys
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 #: Number of vectors as long as the weights that a short training holds at a time.
@@ -71,14 +70,3 @@ def _memory_of_windows() -> int:
     library: Any = vars(ctypes)["windll"]  # exists on Windows only
     library.kernel32.GlobalMemoryStatusEx(answer)
     return int(struct.unpack("<II7Q", answer.raw)[2])
-
-
-def largest_cache() -> int:
-    """Bytes of the first core's largest cache, perhaps shared with others; 0 if unknown."""
-    sizes = [0]
-    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
-        try:
-            sizes.append(1024 * int(path.read_text(encoding="ascii").strip().removesuffix("K")))
-        except (OSError, ValueError):
-            continue
-    return max(sizes)

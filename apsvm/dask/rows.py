@@ -31,7 +31,6 @@ from apsvm.data.rows import Rows
 if TYPE_CHECKING:
     from apsvm._support.types import AnyArray, RowNumbers
     from apsvm.data.features.base import FeatureMap
-    from apsvm.data.lockstep import RowKernels
     from apsvm.models.base import Model
     from apsvm.models.columns import Columns
 
@@ -244,11 +243,6 @@ class DistributedRows:
         n, d = self._matrix.shape
         return round(self._matrix.size * self.features / max(1, d) * len(self) / max(1, n))
 
-    @property
-    def bytes_shared(self) -> int:
-        """0: a pass reads no rows from this machine's memory."""
-        return 0
-
     def select(self, which: RowNumbers) -> DistributedRows:
         rows = copy.copy(self)
         for derived in ("_covers_all", "_repeats", "_touched"):
@@ -268,10 +262,6 @@ class DistributedRows:
         rows = copy.copy(self)
         rows.threads = threads
         return rows
-
-    def with_kernels(self, kernels: RowKernels) -> DistributedRows:
-        """The same rows; kernels run on the workers."""
-        return self
 
     def for_many_passes(self) -> DistributedRows:
         """The same rows, stored by the workers for fast passes."""

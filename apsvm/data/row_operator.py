@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from apsvm._support.types import RowNumbers
-    from apsvm.data.lockstep import RowKernels
     from apsvm.data.moments import Moments
 
 
@@ -75,10 +74,3 @@ class RowOperator(ScoredRows, Protocol):
 
     def with_threads(self, threads: int) -> RowOperator:
         """The same rows, with at most ``threads`` threads in a pass."""
-
-    @property
-    def bytes_shared(self) -> int:
-        """Bytes that two passes could read together: those of the matrix, 0 if each pass maps the rows."""
-
-    def with_kernels(self, kernels: RowKernels) -> RowOperator:
-        """The same rows, with these kernels for their passes."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._native import _kernels
 from apsvm._native._kernels import CsrMatrix
 from apsvm._support import sparse as sp
 from apsvm._support.machine import memory
@@ -24,7 +25,6 @@ from apsvm.data.features.base import SHARE_OF_MEMORY, FeatureMap
 from apsvm.data.features.linear import Linear
 from apsvm.data.features.mapped import MappedMatrix, dense_pays
 from apsvm.data.features.scaling import NO_SCALING, Scaling
-from apsvm.data.lockstep import Pass, RowKernels
 from apsvm.data.moments import Moments, blocks_of_runs, column_moments, row_norms
 
 if TYPE_CHECKING:
@@ -72,8 +72,6 @@ class Rows:
     ValueError : an entry of a CSR matrix outside its shape, with its row and column; a map of another number of
         features
     """
-
-    _kernels: RowKernels = staticmethod(Pass.do)
 
     def __init__(
         self,
@@ -151,8 +149,8 @@ class Rows:
         return RowsInMemory(rows._X, rows._numbers().astype(np.int64))
 
     def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
-        """Moments of the scaled features. Without queries they are computed once, also for copies with other threads or
-        kernels."""
+        """Moments of the scaled features. Without queries they are computed once, also for copies with other
+        threads."""
         if groups is not None:
             return self._moments(groups)
         if not self._known_moments:
@@ -228,22 +226,12 @@ class Rows:
     def with_threads(self, threads: int) -> Rows:
         return self._varied("threads", threads)
 
-    def with_kernels(self, kernels: RowKernels) -> Rows:
-        return self._varied("_kernels", kernels)
-
     def _varied(self, name: str, value: object) -> Rows:
         """The same rows with one attribute changed, also in the copy for many passes."""
         rows, stored = copy.copy(self), self._for_many_passes
         setattr(rows, name, value)
         rows._for_many_passes = None if stored is None else stored._varied(name, value)
         return rows
-
-    @property
-    def bytes_shared(self) -> int:
-        X = self._X
-        if isinstance(X, MappedMatrix):
-            return 0
-        return int(X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes)
 
     def with_memory(self, n_bytes: float, *, single: bool = False) -> Rows:
         """The same rows, whose mapped copy may take ``n_bytes``, and is in float32 if ``single``."""
@@ -294,10 +282,9 @@ class Rows:
         X = self._X
         if isinstance(X, MappedMatrix):
             for place, block in self._blocks(X, self._selection, len(self)):
-                self._kernels(Pass(block, None, features, out[place], is_scores=True), self.threads)
+                self._score(block, None, features, out[place])
         else:
-            matrix = X if self._csr is None else self._csr
-            self._kernels(Pass(matrix, self._selection, features, out, is_scores=True), self.threads)
+            self._score(X if self._csr is None else self._csr, self._selection, features, out)
         if self._factors is not None:
             out *= self._of_selected(self._factors)[:, None]
         if scaling.centre is not None:
@@ -338,11 +325,22 @@ class Rows:
             block = X[place if selection is None else selection[place]]
             yield place, block if isinstance(block, np.ndarray) else _checked(_with_plain_arrays(block))
 
+    def _score(
+        self, X: CsrMatrix | AnyArray, which: RowNumbers | None, W: NDArray[np.float64], out: NDArray[np.float64]
+    ) -> None:
+        if isinstance(X, CsrMatrix):
+            _kernels.scores_csr(X, which, W, out, self.threads)
+        else:
+            _kernels.scores_dense(X, which, W, out, self.threads)
+
     def _combined(
         self, X: CsrMatrix | AnyArray, which: RowNumbers | None, C: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         combined = np.empty((C.shape[1], self.features))
-        self._kernels(Pass(X, which, C, combined, is_scores=False), self.threads)
+        if isinstance(X, CsrMatrix):
+            _kernels.combine_csr(X, which, C, combined, self.threads)
+        else:
+            _kernels.combine_dense(X, which, C, combined, self.threads)
         return combined
 
 

@@ -1,29 +1,27 @@
 """Compares whole trainings on folds, with feature maps learned in each fold, judged by metrics.
 
 A fold selects rows and scales them by a map in front of w, so X is not copied unless a feature map makes other columns;
-these are kept as far as memory allows. Grids with the same feature options share the rows of a fold. If the rows exceed
-the cache, paths run in lock-step and share passes (``data.lockstep``).
+these are kept as far as memory allows. Grids with the same feature options share the rows of a fold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._support.blas import one_blas_thread
-from apsvm._support.clock import wall_time_ns
 from apsvm._support.machine import memory
-from apsvm._support.threads import results
 from apsvm.data.bags import rows_of_bags
 from apsvm.data.features import parsed
 from apsvm.data.features.base import SHARE_OF_MEMORY
 from apsvm.data.labels import Target
-from apsvm.data.lockstep import Lockstep, RowKernels, members_at_once, rows_worth_sharing
 from apsvm.data.rows import Rows
 from apsvm.models.header import Labels
 from apsvm.models.net import Net
@@ -57,11 +55,6 @@ class _Part(NamedTuple):
     fit: Fit
     rows: Rows
 
-    def with_kernels(self, kernels: RowKernels) -> _Part:
-        """The same part with other kernels for its passes."""
-        assert self.fit.shared is not None
-        return _Part(replace(self.fit, shared=self.fit.shared.with_kernels(kernels)), self.rows.with_kernels(kernels))
-
 
 class SelectionError(ValueError):
     """A setting cannot be judged in a fold; the message names the fold and the reason."""
@@ -91,28 +84,11 @@ class CrossValidation(Race):
         self.fits, self.target, self.groups, self.metrics, self.folds = fits, target, groups, metrics, folds
         self.tolerated = tolerated
         self._parts: dict[tuple[int, _Map], _Part] = {}
+        self._locks: dict[tuple[int, _Map], Lock] = {}
 
     def limits(self) -> AbstractContextManager[object]:
         """Limits BLAS to one thread: more would change the last bits."""
         return one_blas_thread()
-
-    def ready(
-        self, tasks: Sequence[Task], threads: int, should_stop: Callable[[], bool]
-    ) -> tuple[int, Lockstep | None]:
-        by_key: dict[tuple[int, _Map], Task] = {}
-        for task in tasks:
-            by_key.setdefault(self._key(task.grid, task.fold), task)
-
-        def learn(task: Task) -> None:
-            # A tolerated error comes again with each path.
-            with suppress(*self.tolerated), np.errstate(over="ignore", invalid="ignore"):
-                if not should_stop():
-                    self.part(task.grid, task.fold)
-
-        list(results(learn, list(by_key.values()), threads, stop=lambda: None))
-        parts = [self._parts[key] for key in by_key if key in self._parts]
-        together, fewest = self._together(tasks, parts, threads)
-        return max(together, threads), Lockstep(threads, fewest) if together > 1 else None
 
     def _maps(self) -> set[_Map]:
         return {self._key(grid, 0)[1] for grid in range(len(self.fits))}
@@ -127,37 +103,25 @@ class CrossValidation(Race):
     def part(self, grid: int, fold: int) -> _Part:
         """Rows of the fold, with features learned from its training rows."""
         key = self._key(grid, fold)
-        if key not in self._parts:
-            # A quarter of the memory for the mapped rows of all folds and maps, whatever the number of threads.
-            share = SHARE_OF_MEMORY * memory() / (len(self.folds) * len(self._maps()))
-            fit = self.fits[grid]
-            training = rows_of_bags(fit.dataset, self.folds[fold].training)
-            fit = replace(fit, selection=training, shared=None).prepared()
-            # Columns of one scale are compared equally well in float32, in two thirds of the time.
-            single = fit.feature_map is not None and fit.feature_map.of_one_scale
-            rows = fit.rows().with_threads(1).with_memory(share, single=single).for_many_passes()
-            self._parts[key] = _Part(replace(fit, shared=rows.select(training)), rows)
-        return self._parts[key]
+        with self._locks.setdefault(key, Lock()):
+            if key not in self._parts:
+                with np.errstate(over="ignore", invalid="ignore"):  # training reports what is not finite
+                    self._parts[key] = self._learned(grid, fold)
+            return self._parts[key]
 
-    def _together(self, tasks: Sequence[Task], parts: Sequence[_Part], threads: int) -> tuple[int, int]:
-        """Number of paths that share passes, and the smallest number of rows for which that pays; 1 if a path has a
-        time limit."""
-        trainers = {self.fits[task.grid].trainer for task in tasks}
-        apart = any(not one.capabilities.shared_passes or one.settings.time_limit is not None for one in trainers)
-        if apart or not parts:
-            return 1, 0
-        rows = [part.rows for part in parts]
-        n_bytes, n_rows = min(of.bytes_shared for of in rows), max(map(len, rows))
-        return members_at_once(n_bytes, n_rows, len(tasks), threads), rows_worth_sharing(n_bytes, n_rows)
+    def _learned(self, grid: int, fold: int) -> _Part:
+        # A quarter of the memory for the mapped rows of all folds and maps, whatever the number of threads.
+        share = SHARE_OF_MEMORY * memory() / (len(self.folds) * len(self._maps()))
+        fit = self.fits[grid]
+        training = rows_of_bags(fit.dataset, self.folds[fold].training)
+        fit = replace(fit, selection=training, shared=None).prepared()
+        # Columns of one scale are compared equally well in float32, in two thirds of the time.
+        single = fit.feature_map is not None and fit.feature_map.of_one_scale
+        rows = fit.rows().with_threads(1).with_memory(share, single=single).for_many_passes()
+        return _Part(replace(fit, shared=rows.select(training)), rows)
 
-    def trained(self, task: Task, watch: Watch, lockstep: Lockstep | None = None) -> PathInFold:
+    def trained(self, task: Task, watch: Watch) -> PathInFold:
         part = self.part(task.grid, task.fold)
-        if lockstep is None:
-            return self._trained(task, part, watch)
-        with lockstep.joined() as kernels:
-            return self._trained(task, part.with_kernels(kernels), watch)
-
-    def _trained(self, task: Task, part: _Part, watch: Watch) -> PathInFold:
         path, fold, rows = PathInFold(task), self.folds[task.fold], part.rows
         # The part belongs to the first grid with these features; labels may have another meaning to this grid.
         fit = replace(
@@ -173,12 +137,12 @@ class CrossValidation(Race):
         held_out, target = rows.select(test), self.target.of(fold.test)
         cuts = any(metric.thresholded for metric in self.metrics.values())
         groups = None if self.groups is None else self.groups[fold.test]
-        began = wall_time_ns()
+        began = time.perf_counter()
         for outcome in train_fit(fit, watch):
             if outcome.interrupted or watch.should_stop():
                 break
             assert isinstance(outcome.w, np.ndarray | Net)
-            seconds = 1e-9 * (wall_time_ns() - began)
+            seconds = time.perf_counter() - began
             values: Mapping[str, float] = {}
             if self.metrics:
                 scores = scores_of_bags(fit.dataset, test, scores_of(outcome.w, held_out))
@@ -187,7 +151,7 @@ class CrossValidation(Race):
             choice = task.variant.choice_of(outcome)
             measured = Measured(choice, values, seconds, outcome.state, outcome.as_asked, outcome.C, outcome.w)
             path.settings.append(measured)
-            began = wall_time_ns()
+            began = time.perf_counter()
         return path
 
     def scored(self, measured: Measured, grid: int, fold: int) -> OutOfFold:

@@ -39,7 +39,6 @@ from apsvm.trainers.structured_svm.settings import DEFAULT_C
 from apsvm.trainers.structured_svm.training import train
 
 if TYPE_CHECKING:
-    from apsvm.data.lockstep import Lockstep
     from apsvm.selection.folds import Fold
     from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
@@ -234,7 +233,7 @@ class QuickRace(Race):
         )
         return Variant(trainer, {"bound": bound}, "C")
 
-    def trained(self, task: Task, watch: Watch, lockstep: Lockstep | None = None) -> PathInFold:
+    def trained(self, task: Task, watch: Watch) -> PathInFold:
         path, part, trainer = PathInFold(task), self._parts[task.fold], task.variant.trainer
         left = None if self._deadline is None else self._deadline - time.perf_counter()
         if left is not None and left <= 0.0:

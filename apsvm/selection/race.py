@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from apsvm._support.threads import results
 from apsvm._support.types import JsonObject
-from apsvm.data.lockstep import Lockstep
 from apsvm.models.net import Net
 from apsvm.selection.folds import Fold
 from apsvm.selection.grids import Variant
@@ -181,28 +180,22 @@ class Race(ABC):
     tolerated: tuple[type[Exception], ...] = ()
 
     @abstractmethod
-    def trained(self, task: Task, watch: Watch, lockstep: Lockstep | None = None) -> PathInFold:
+    def trained(self, task: Task, watch: Watch) -> PathInFold:
         """Runs a task."""
 
-    def attempted(self, task: Task, watch: Watch, lockstep: Lockstep | None = None) -> PathInFold:
+    def attempted(self, task: Task, watch: Watch) -> PathInFold:
         """Runs a task; returns the reason of a tolerated failure."""
         if not self.tolerated:
-            return self.trained(task, watch, lockstep)
+            return self.trained(task, watch)
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite ends the path
-                return self.trained(task, watch, lockstep)
+                return self.trained(task, watch)
         except self.tolerated as error:
             return PathInFold(task, failure=str(error))
 
     @abstractmethod
     def scored(self, measured: Measured, grid: int, fold: int) -> OutOfFold:
         """Scores of test and training rows of a fold by a setting's ranker."""
-
-    def ready(
-        self, tasks: Sequence[Task], threads: int, should_stop: Callable[[], bool]
-    ) -> tuple[int, Lockstep | None]:
-        """Prepares what threads share; returns the number of tasks at a time, and their lock-step, if they have one."""
-        return threads, None
 
     def limits(self) -> AbstractContextManager[object]:
         """Limits that hold while tasks are done."""
@@ -221,12 +214,10 @@ class Race(ABC):
         def must_stop() -> bool:
             return ended.is_set() or should_stop()
 
+        def work(task: Task) -> PathInFold:
+            if must_stop():
+                return PathInFold(task)
+            return self.attempted(task, Watch(should_stop=must_stop))
+
         with self.limits():
-            at_a_time, lockstep = self.ready(tasks, threads, should_stop)
-
-            def work(task: Task) -> PathInFold:
-                if must_stop():
-                    return PathInFold(task)
-                return self.attempted(task, Watch(should_stop=must_stop), lockstep)
-
-            yield from results(work, tasks, at_a_time, stop=ended.set, in_order=False)
+            yield from results(work, tasks, threads, stop=ended.set, in_order=False)

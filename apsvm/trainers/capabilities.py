@@ -38,8 +38,6 @@ class Capabilities:
         True if rows of a second file can select the best epoch (``--validation``).
     constant : bool
         True if rows get a constant feature by default (``trainers.constant_feature``).
-    shared_passes : bool
-        True if most time goes into passes over the rows, which several trainings can share (``data.lockstep``).
     refused : Mapping[str, str]
         Option or parameter (``scale``, ``features``, ``query_weights``, ``one_vs_rest``,
         ``positive_label``, ``relevant_from``) → short reason why the plan refuses it. Options not listed are accepted.
@@ -52,7 +50,6 @@ class Capabilities:
     query_weights: bool = False
     validation: bool = False
     constant: bool = False
-    shared_passes: bool = False
     refused: Mapping[str, str] = field(default_factory=dict)
 
     def refusing(self, **reasons: str) -> Capabilities:

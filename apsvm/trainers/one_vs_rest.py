@@ -1,8 +1,7 @@
 """One against the rest (``--one-vs-rest``): a ranker for each label against all other rows, several at a time.
 
 Each class has its own trainer; its result is the same, to the last bit, as if trained alone. All classes share the rows
-in memory, and the kernels release the interpreter lock. If the rows exceed the cache, classes run in lock-step and
-share passes (``data.lockstep``).
+in memory, and the kernels release the interpreter lock.
 """
 
 from __future__ import annotations
@@ -123,8 +122,8 @@ class ClassTraining:
 
 
 class _Run:
-    """State shared by the classes during training. ``at_a_time`` classes have a thread each, of which ``threads`` work
-    at a time, in lock-step. With more threads than classes, each class has several."""
+    """State shared by the classes during training. ``at_a_time`` classes have a thread each; with more threads than
+    classes, each class has several."""
 
     def __init__(
         self,
@@ -135,8 +134,6 @@ class _Run:
         n_classes: int,
         train_class: TrainClass,
     ) -> None:
-        from apsvm.data.lockstep import Lockstep, members_at_once, rows_worth_sharing
-
         threads = thread_count(plan.settings.threads)
         self._stopped = False
         self._plan = plan
@@ -145,13 +142,8 @@ class _Run:
         self._watch = watch
         self._threads_each = max(1, threads // n_classes)
         self._data = replace(data, rows=data.rows.with_threads(self._threads_each))
-        rows = self._data.rows.for_many_passes()  # imported here, before threads start
-        together = 1
-        if plan.capabilities.shared_passes:
-            together = members_at_once(rows.bytes_shared, len(rows), n_classes, threads)
-        fewest = rows_worth_sharing(rows.bytes_shared, len(rows))
-        self._lockstep = Lockstep(threads, fewest) if together > 1 else None
-        self.at_a_time = max(together, min(threads, n_classes))
+        self._data.rows.for_many_passes()  # copied once, before threads start
+        self.at_a_time = min(threads, n_classes)
         self._lock = threading.Lock()
         self._waiting, self._running, self._trained = n_classes, 0, 0
         limit = plan.settings.time_limit
@@ -163,11 +155,7 @@ class _Run:
             self._waiting, self._running = self._waiting - 1, self._running + 1
         training = ClassTraining(label)
         try:
-            if self._lockstep is None:
-                self._train(training, self._data)
-            else:
-                with self._lockstep.joined() as kernels:
-                    self._train(training, replace(self._data, rows=self._data.rows.with_kernels(kernels)))
+            self._train(training)
         except ValueError as error:
             training.reason = str(error).removeprefix(f"{self._data.source}: ")
         finally:
@@ -175,9 +163,9 @@ class _Run:
                 self._running -= 1
         return training
 
-    def _train(self, training: ClassTraining, data: TrainingSet) -> None:
+    def _train(self, training: ClassTraining) -> None:
         label = training.label
-        data = of_class(data, label)
+        data = of_class(self._data, label)
         trainer = self._plan.trainer.with_settings(time_limit=self._share_of_time(), threads=self._threads_each)
         for _ in trainer.check(data):
             pass  # the remarks were printed for the first class

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -21,7 +23,7 @@ from apsvm.selection.race import Candidate, Measured
 from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.trainers import TRAINERS
 from apsvm.trainers.base import Outcome, Trainer, TrainingSet, Watch
-from apsvm.trainers.fitting import FeatureOptions
+from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.settings import Multiple, Settings, setting
 
 #: One path of C; with nothing named there is one for each bound.
@@ -242,13 +244,15 @@ def test_rows_are_called_positive_as_the_fold_s_model_would(loss, few_among_nois
         assert value == pytest.approx(f1_score(relevant[fold.test], scores[fold.test] > line), abs=1e-12)
 
 
-def test_paths_with_a_time_limit_share_no_passes(few_among_noise, grid, monkeypatch):
-    """Their time is their own; others go together."""
-    asked = []
-    monkeypatch.setattr(cross_validation, "members_at_once", lambda *sizes: asked.append(sizes) or 1)
-    for time_limit, together in ((60.0, 0), (None, 1)):
-        searched(few_among_noise, [grid("ap", {"C": (1.0,)}, time_limit=time_limit)], folds=2)
-        assert len(asked) == together
+def test_threads_learn_a_map_once(few_among_noise, grid, monkeypatch):
+    prepared, learned = Fit.prepared, []
+    monkeypatch.setattr(Fit, "prepared", lambda fit: (learned.append(fit), time.sleep(0.02), prepared(fit))[2])
+    search = SettingsSearch(few_among_noise, [grid("ap")], parse_metrics(["AP"]), folds=2)
+    with ThreadPoolExecutor(4) as pool:
+        parts = list(pool.map(search._cross.part, [0] * 4, [0, 0, 1, 1]))
+    assert len(learned) == 2
+    assert parts[0] is parts[1] is not parts[2]
+    assert parts[2] is parts[3]
 
 
 def test_rows_that_are_too_many_to_keep_are_mapped_in_every_pass(dataset, grid, rng, monkeypatch):

@@ -52,7 +52,7 @@ def test_a_refusal_is_one_sentence():
 def test_a_plan_narrows_what_its_family_takes():
     """And leaves the family's own as it is."""
     family = StructuredSVMTrainer.capabilities
-    assert family == Capabilities(query_weights=True, shared_passes=True)
+    assert family == Capabilities(query_weights=True)
     rows = StructuredSVMTrainer("zero-one").capabilities
     assert (rows.queries, rows.costs, rows.constant) == (False, True, True)
     assert rows.refusal("query_weights") == "--query-weights does not apply: zero-one takes all rows as one query"

@@ -40,7 +40,6 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
     capabilities = Capabilities(
         labels=Takes.ORDER,
         costs=True,
-        shared_passes=True,
         refused=dict.fromkeys(
             ("positive_label", "relevant_from"), "RankNCG's labels are classes, the higher the more relevant"
         ),

@@ -64,7 +64,6 @@ class StartsOfComponents:
     ) -> None:
         self._data, self._function, self._seed = data, function, seed
         self._second_start, self._is_rough = second_start, is_rough
-        # Not a cached property: other trainings that share passes would wait for its lock.
         self._points = None if start is None else [start]
 
     def __call__(

@@ -47,7 +47,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
     title: ClassVar[str] = "Structured SVM (--loss ap, ndcg, mrr, auc, f1, …)"
     Settings = StructuredSettings
     losses: ClassVar[Sequence[str]] = tuple(LOSSES)
-    capabilities = Capabilities(query_weights=True, shared_passes=True)
+    capabilities = Capabilities(query_weights=True)
 
     def __init__(
         self,
