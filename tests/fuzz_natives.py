@@ -175,16 +175,12 @@ def rows(h: Hostile) -> None:
     X = _csr(h, n, d) if sparse else stored(h, n * d).reshape(n, d)
     name = "csr" if sparse else "dense"
     X = X if sparse else h(X)
-    passes: tuple[list[Any], list[Any]] = ([], [])
     for _ in range(3):
         which, k = _selection(h, n), h.chance.choice((1, 1, 2, 5))
         m = n if which is None else which.size
         W, C = h.scores(k * d).reshape(k, d), h.scores(m * k).reshape(m, k)
         getattr(_kernels, f"scores_{name}")(X, h(which), h(W), h(np.zeros((m, k))), h(h.threads()))
         getattr(_kernels, f"combine_{name}")(X, h(which), h(C), h(np.zeros((k, d))), h(h.threads()))
-        passes[0].append((h(which), h(W[:1]), h(np.zeros((m, 1)))))
-        passes[1].append((h(which), h(np.ascontiguousarray(C[:, :1])), h(np.zeros((1, d)))))
-    getattr(_kernels, f"walk_{name}")(X, h(passes[0]), h(passes[1]), h(h.threads()))
 
 
 def order(h: Hostile) -> None:

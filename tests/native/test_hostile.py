@@ -36,7 +36,7 @@ def entries() -> list[str]:
 def test_no_entry_is_left_out():
     source = Path(fuzz_natives.__file__).read_text(encoding="utf-8")
     assert "getattr(_kernels, f" in source
-    source += "scores_csr scores_dense combine_csr combine_dense walk_csr walk_dense"
+    source += "scores_csr scores_dense combine_csr combine_dense"
     source += "ascending evaluated pairs queries_without_pairs"  # without arguments
     assert len(entries()) > 50
     assert [name for name in entries() if name not in source] == []
@@ -166,12 +166,6 @@ def test_scores_too_far_apart_for_a_table_of_cells():
 def test_threads(threads):
     with pytest.raises((ValueError, TypeError), match=r"at least one thread|incompatible"):
         _kernels.scores_dense(np.zeros((1, 1)), None, zeros(1, 1), zeros(1, 1), threads)
-
-
-def test_passes_of_a_walk():
-    for asked in ((zeros(1), zeros(1, 2), zeros(3, 1)), (None, [[0.0, 0.0]], zeros(3, 1)), 1):
-        with pytest.raises(TypeError, match="expected"):
-            _kernels.walk_dense(np.zeros((3, 2)), [asked], [], 1)
 
 
 def test_the_number_of_channels_may_be_anything():

@@ -8,7 +8,6 @@
 #include <nanobind/stl/optional.h>
 
 #include "rows/rows.hpp"
-#include "rows/walk.hpp"
 #include "arrays.hpp"
 #include "csr.hpp"
 
@@ -58,43 +57,6 @@ void combine(const Matrix &X, const Selection &rows, const In2<double> &C, const
     combine_rows(X, rows, C.data(), C.shape(1), out.data(), threads);
 }
 
-Selection selection_of(nb::handle rows, std::size_t n_rows) {
-    In<std::int64_t> wide;
-    In<std::int32_t> narrow;
-    if (rows.is_none()) return selection(SelectedRows(n_rows), n_rows);
-    if (nb::try_cast(rows, wide)) return selection(wide, n_rows);
-    if (nb::try_cast(rows, narrow)) return selection(SelectedRows(span_of(narrow)), n_rows);
-    throw nb::type_error("expected the rows of a pass as an array of int32 or int64, or None");
-}
-
-// A pass in words of Python: (rows, W (1, d), out (m, 1)) or, of a combination, (rows, C (m, 1), out (1, d)).
-Pass pass_of(nb::handle asked, bool combines, std::size_t n_rows, std::size_t n_columns) {
-    nb::tuple parts;
-    if (!nb::try_cast(asked, parts)) throw nb::type_error("expected passes of three parts");
-    expect_size(parts.size(), 3, "parts of a pass");
-    In2<double> vector;
-    Out2<double> out;
-    if (!nb::try_cast(parts[1], vector) || !nb::try_cast(parts[2], out))
-        throw nb::type_error("expected a pass from one matrix of float64 to another, C-contiguous");
-    Pass pass{selection_of(parts[0], n_rows), vector.data(), out.data(), combines};
-    const std::size_t m = pass.rows.list.size();
-    expect_size(vector.shape(0), combines ? m : 1, "rows of what is given");
-    expect_size(vector.shape(1), combines ? 1 : n_columns, "columns of what is given");
-    expect_size(out.shape(0), combines ? 1 : m, "rows of the result");
-    expect_size(out.shape(1), combines ? n_columns : 1, "columns of the result");
-    return pass;
-}
-
-template <class Matrix>
-void walk_through(const Matrix &X, std::size_t n_rows, nb::list scores, nb::list combinations, std::size_t threads) {
-    expect_threads(threads);
-    std::vector<Pass> passes;
-    for (nb::handle asked : scores) passes.push_back(pass_of(asked, false, n_rows, X.n_columns));
-    for (nb::handle asked : combinations) passes.push_back(pass_of(asked, true, n_rows, X.n_columns));
-    nb::gil_scoped_release unlocked;
-    walk(X, std::span<const Pass>(passes), threads);
-}
-
 template <class Value, class Index>
 void bind_checked(nb::class_<CsrMatrix> &csr) {
     csr.def("__init__",
@@ -138,13 +100,6 @@ void bind_dense(nb::module_ &m) {
         nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
 }
 
-template <class Value>
-void bind_walk_dense(nb::module_ &m) {
-    m.def("walk_dense", [](In2<Value> X, nb::list scores, nb::list combinations, std::size_t threads) {
-        walk_through(Dense<Value>{X.data(), X.shape(1)}, X.shape(0), scores, combinations, threads);
-    });
-}
-
 template <class Rows>
 void bind_kernels(nb::module_ &m) {
     bind_csr<Rows>(m);
@@ -164,9 +119,4 @@ void bind_rows(nb::module_ &m) {
 
     bind_kernels<std::optional<In<std::int32_t>>>(m);
     bind_kernels<In<std::int64_t>>(m);
-    m.def("walk_csr", [](const CsrMatrix &X, nb::list scores, nb::list combinations, std::size_t threads) {
-        X.with([&](const auto &matrix) { walk_through(matrix, X.n_rows(), scores, combinations, threads); });
-    });
-    bind_walk_dense<double>(m);
-    bind_walk_dense<float>(m);
 }

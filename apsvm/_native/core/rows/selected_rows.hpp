@@ -90,63 +90,44 @@ public:
     // Whether they are what a few ascending runs have of ranges of the matrix, half of its rows at least.
     bool leave_few_out() const { return runs_.size() > 2 && 2 * rows_.size() >= n_rows_; }
 
-    // The place of a walk through the pieces: before this one, and in each run at this place.
-    struct Cursor {
-        std::size_t piece = 0;
-        std::vector<std::size_t> at;
-    };
-
-    Cursor before(std::size_t piece) const {
-        Cursor cursor{piece, {}};
-        if (runs_.size() == 2) return cursor;
-        cursor.at.resize(runs_.size() - 1);
-        for (std::size_t run = 0; run < cursor.at.size(); ++run)
-            cursor.at[run] = rows_.place_of(n_rows_ * piece / count_, runs_[run], runs_[run + 1]);
-        return cursor;
-    }
-
-    // body(piece, begin, end) for the places of the pieces up to `last`, piece after piece.
+    // body(piece, begin, end) for the places of the pieces [first, last), piece after piece.
     template <class Body>
-    void each(Cursor &cursor, std::size_t last, Body body) const {
+    void each(std::size_t first, std::size_t last, Body body) const {
         const std::size_t n = rows_.size();
-        std::size_t &piece = cursor.piece;
         if (runs_.size() == 2) {
-            for (; piece < last; ++piece) body(piece, n * piece / count_, n * (piece + 1) / count_);
+            for (std::size_t piece = first; piece < last; ++piece)
+                body(piece, n * piece / count_, n * (piece + 1) / count_);
             return;
         }
-        for (; piece < last; ++piece) {
+        std::vector<std::size_t> at(runs_.size() - 1);  // the place in each run
+        for (std::size_t run = 0; run < at.size(); ++run)
+            at[run] = rows_.place_of(n_rows_ * first / count_, runs_[run], runs_[run + 1]);
+        for (std::size_t piece = first; piece < last; ++piece) {
             const std::size_t next = n_rows_ * (piece + 1) / count_;
-            for (std::size_t run = 0; run < cursor.at.size(); ++run) {
-                const std::size_t begin = cursor.at[run];
-                cursor.at[run] = rows_.place_of(next, begin, runs_[run + 1]);
-                if (begin < cursor.at[run]) body(piece, begin, cursor.at[run]);
+            for (std::size_t run = 0; run < at.size(); ++run) {
+                const std::size_t begin = at[run];
+                at[run] = rows_.place_of(next, begin, runs_[run + 1]);
+                if (begin < at[run]) body(piece, begin, at[run]);
             }
         }
     }
 
-    // body(piece, range) for the pieces up to `last` that have a row, piece after piece.
+    // body(piece, range) for those of the pieces [first, last) that have a row, piece after piece.
     template <class Body>
-    void each_range(Cursor &cursor, std::size_t last, Body body) const {
-        Range range;
-        while (cursor.piece < last) {
-            const std::size_t piece = cursor.piece;
-            range.low = n_rows_;
-            range.high = 0;
-            range.parts.clear();
-            each(cursor, piece + 1, [&](std::size_t, std::size_t begin, std::size_t end) {
-                range.low = std::min(range.low, rows_[begin]);
-                range.high = std::max(range.high, rows_[end - 1] + 1);
-                range.parts.emplace_back(begin, end);
-            });
-            if (!range.parts.empty()) body(piece, range);
-        }
-    }
-
-    // The same for the pieces [first, last).
-    template <class Body>
-    void each(std::size_t first, std::size_t last, Body body) const {
-        Cursor cursor = before(first);
-        each(cursor, last, body);
+    void each_range(std::size_t first, std::size_t last, Body body) const {
+        Range range{n_rows_, 0, {}};
+        std::size_t current = first;
+        each(first, last, [&](std::size_t piece, std::size_t begin, std::size_t end) {
+            if (piece != current) {
+                if (!range.parts.empty()) body(current, range);
+                range = {n_rows_, 0, {}};
+                current = piece;
+            }
+            range.low = std::min(range.low, rows_[begin]);
+            range.high = std::max(range.high, rows_[end - 1] + 1);
+            range.parts.emplace_back(begin, end);
+        });
+        if (!range.parts.empty()) body(current, range);
     }
 
 private:
