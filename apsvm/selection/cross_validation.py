@@ -7,8 +7,7 @@ these are kept as far as memory allows. Grids with the same feature options shar
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -69,7 +68,7 @@ class CrossValidation(Race):
     target, groups : meaning of the labels to the metrics, and the queries, of rows or bags
     metrics : metrics by name; empty if nothing is judged
     folds : folds of the rows or bags
-    tolerated : errors that end a path but not the race
+    tolerated : errors that end a path but not the race; the path has their text
     """
 
     def __init__(
@@ -86,9 +85,9 @@ class CrossValidation(Race):
         self._parts: dict[tuple[int, _Map], _Part] = {}
         self._locks: dict[tuple[int, _Map], Lock] = {}
 
-    def limits(self) -> AbstractContextManager[object]:
-        """Limits BLAS to one thread: more would change the last bits."""
-        return one_blas_thread()
+    def run(self, tasks: Sequence[Task], threads: int, should_stop: Callable[[], bool]) -> Iterator[PathInFold]:
+        with one_blas_thread():  # more would change the last bits
+            yield from super().run(tasks, threads, should_stop)
 
     def _maps(self) -> set[_Map]:
         return {self._key(grid, 0)[1] for grid in range(len(self.fits))}
@@ -105,8 +104,7 @@ class CrossValidation(Race):
         key = self._key(grid, fold)
         with self._locks.setdefault(key, Lock()):
             if key not in self._parts:
-                with np.errstate(over="ignore", invalid="ignore"):  # training reports what is not finite
-                    self._parts[key] = self._learned(grid, fold)
+                self._parts[key] = self._learned(grid, fold)
             return self._parts[key]
 
     def _learned(self, grid: int, fold: int) -> _Part:
@@ -121,6 +119,13 @@ class CrossValidation(Race):
         return _Part(replace(fit, shared=rows.select(training)), rows)
 
     def trained(self, task: Task, watch: Watch) -> PathInFold:
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # training reports what is not finite
+                return self._trained(task, watch)
+        except self.tolerated as error:
+            return PathInFold(task, failure=str(error))
+
+    def _trained(self, task: Task, watch: Watch) -> PathInFold:
         part = self.part(task.grid, task.fold)
         path, fold, rows = PathInFold(task), self.folds[task.fold], part.rows
         # The part belongs to the first grid with these features; labels may have another meaning to this grid.
@@ -134,9 +139,7 @@ class CrossValidation(Race):
             shared=part.fit.shared,
         )
         test = rows_of_bags(fit.dataset, fold.test)
-        held_out, target = rows.select(test), self.target.of(fold.test)
-        cuts = any(metric.thresholded for metric in self.metrics.values())
-        groups = None if self.groups is None else self.groups[fold.test]
+        held_out = rows.select(test)
         began = time.perf_counter()
         for outcome in train_fit(fit, watch):
             if outcome.interrupted or watch.should_stop():
@@ -146,8 +149,7 @@ class CrossValidation(Race):
             values: Mapping[str, float] = {}
             if self.metrics:
                 scores = scores_of_bags(fit.dataset, test, scores_of(outcome.w, held_out))
-                line = self._line(fit, outcome, fold) if cuts else 0.0
-                values = self.judged(scores, target, groups, task.fold, line)
+                values = self.judged(scores, task.fold, self._line(fit, outcome, task.fold))
             choice = task.variant.choice_of(outcome)
             measured = Measured(choice, values, seconds, outcome.state, outcome.as_asked, outcome.C, outcome.w)
             path.settings.append(measured)
@@ -163,32 +165,34 @@ class CrossValidation(Race):
             both.append(scores_of_bags(part.fit.dataset, which, scores_of(measured.w, part.rows.select(which))))
         return OutOfFold(test, both[0], training, both[1])
 
-    def _line(self, fit: Fit, outcome: Outcome, fold: Fold) -> float:
-        """Threshold of the trained model, or 0 if it has none."""
+    def _line(self, fit: Fit, outcome: Outcome, fold: int) -> float:
+        """Threshold of the trained model, or ``line``."""
         if outcome.threshold is not None and not outcome.classes:
             return outcome.threshold.value
-        if self.groups is not None and np.unique(self.groups).size > 1:
+        if not self._cuts:
             return 0.0
         assert fit.shared is not None
         assert isinstance(outcome.w, np.ndarray | Net)
-        training = rows_of_bags(fit.dataset, fold.training)
-        return line_by(
-            scores_of_bags(fit.dataset, training, scores_of(outcome.w, fit.shared)), self.target.of(fold.training)
-        )
+        training = rows_of_bags(fit.dataset, self.folds[fold].training)
+        return self.line(scores_of_bags(fit.dataset, training, scores_of(outcome.w, fit.shared)), fold)
 
-    def judged(
-        self,
-        scores: NDArray[np.float64],
-        target: Target,
-        groups: NDArray[np.int64] | None,
-        fold: int,
-        line: float = 0.0,
-    ) -> Mapping[str, float]:
+    @property
+    def _cuts(self) -> bool:
+        """True if a metric has a threshold and the rows are one list."""
+        return self.groups is None and any(metric.thresholded for metric in self.metrics.values())
+
+    def line(self, own: NDArray[np.float64], fold: int) -> float:
+        """Best threshold by the scores ``own`` (k,) of the training rows of a fold; 0 if none is needed."""
+        return line_by(own, self.target.of(self.folds[fold].training)) if self._cuts else 0.0
+
+    def judged(self, scores: NDArray[np.float64], fold: int, line: float = 0.0) -> Mapping[str, float]:
         """Metrics of the ``scores`` (m,) of the test rows of a fold; rows above ``line`` are called positive. Raises
         SelectionError."""
         from apsvm.metrics import MetricError
         from apsvm.metrics.evaluate import evaluate
 
+        test = self.folds[fold].test
+        target, groups = self.target.of(test), None if self.groups is None else self.groups[test]
         metrics, lowest = list(self.metrics.values()), target.lowest_relevant
         try:
             return evaluate(metrics, scores, target.judgements, groups, relevant_from=lowest, threshold=line).values

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from threading import Event
 from typing import NamedTuple
@@ -173,33 +172,17 @@ class Race(ABC):
     Attributes
     ----------
     folds : training and test rows, or bags, of each fold
-    tolerated : errors that end a path but not the race
     """
 
     folds: Sequence[Fold]
-    tolerated: tuple[type[Exception], ...] = ()
 
     @abstractmethod
     def trained(self, task: Task, watch: Watch) -> PathInFold:
         """Runs a task."""
 
-    def attempted(self, task: Task, watch: Watch) -> PathInFold:
-        """Runs a task; returns the reason of a tolerated failure."""
-        if not self.tolerated:
-            return self.trained(task, watch)
-        try:
-            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite ends the path
-                return self.trained(task, watch)
-        except self.tolerated as error:
-            return PathInFold(task, failure=str(error))
-
     @abstractmethod
     def scored(self, measured: Measured, grid: int, fold: int) -> OutOfFold:
         """Scores of test and training rows of a fold by a setting's ranker."""
-
-    def limits(self) -> AbstractContextManager[object]:
-        """Limits that hold while tasks are done."""
-        return nullcontext()
 
     def run(self, tasks: Sequence[Task], threads: int, should_stop: Callable[[], bool]) -> Iterator[PathInFold]:
         """Runs the tasks with this many threads; yields results as they end.
@@ -217,7 +200,6 @@ class Race(ABC):
         def work(task: Task) -> PathInFold:
             if must_stop():
                 return PathInFold(task)
-            return self.attempted(task, Watch(should_stop=must_stop))
+            return self.trained(task, Watch(should_stop=must_stop))
 
-        with self.limits():
-            yield from results(work, tasks, threads, stop=ended.set, in_order=False)
+        yield from results(work, tasks, threads, stop=ended.set, in_order=False)

@@ -25,7 +25,6 @@ from apsvm.selection.cross_validation import CrossValidation
 from apsvm.selection.folds import Fold, copies_of, make_folds
 from apsvm.selection.grids import Grid, Variant
 from apsvm.selection.race import Candidate, Measurements, OutOfFold, PathInFold, Task
-from apsvm.selection.thresholds import line_by
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, bags_settled
 from apsvm.trainers.settings import Multiple
@@ -147,10 +146,8 @@ class SettingsSearch:
     ) -> Mapping[str, float]:
         """Metrics of the ``scores`` (m,) of the test rows of a fold. Metrics with a threshold use the best one for the
         training rows, whose scores are ``own``, or 0. Raises SelectionError."""
-        (training, test), groups = self.folds[fold], self._cross.groups
-        cuts = any(metric.thresholded for metric in self._cross.metrics.values())
-        line = line_by(own, self.target.of(training)) if cuts and own is not None and not self._by_query else 0.0
-        return self._cross.judged(scores, self.target.of(test), None if groups is None else groups[test], fold, line)
+        line = 0.0 if own is None else self._cross.line(own, fold)
+        return self._cross.judged(scores, fold, line)
 
     @property
     def positives(self) -> int | None:
