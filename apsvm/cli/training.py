@@ -418,7 +418,7 @@ def cautions_on_choice(fit: Fit, outcome: Outcome) -> Iterator[str]:
     """Warns if few positives chose the settings, or if held-out rows are ranked perfectly; names columns at fault."""
     import numpy as np
 
-    from apsvm.selection.folds import FEW_POSITIVES
+    from apsvm.selection.choose import FEW_POSITIVES
 
     held_out: JsonObject = outcome.details.get("held_out") or {}  # type: ignore[assignment]
     if "AP" not in held_out or is_set("scheduler"):

@@ -29,8 +29,6 @@ from apsvm.trainers.base import TrainingSet
 
 #: Smallest number of positives, negatives and queries for a quick comparison.
 FEWEST = 6
-#: With fewer positives the best candidate on held-out rows is mostly chance.
-FEW_POSITIVES = 50
 #: Number of positives that a single training part should have.
 ENOUGH_POSITIVES = 500
 #: Largest ratio by which a part may thin out negatives more than positives: AP depends on their proportion.

@@ -19,9 +19,8 @@ from apsvm.data.labels import LabelOptions, Target, judge
 from apsvm.losses.base import LossError
 from apsvm.selection.bags import of_bags
 from apsvm.selection.candidates import Entry, losses_of, portfolio
-from apsvm.selection.choose import LEAST, best, is_near, share_error
+from apsvm.selection.choose import FEW_POSITIVES, LEAST, best, is_near, share_error
 from apsvm.selection.cross_validation import SelectionError
-from apsvm.selection.folds import FEW_POSITIVES
 from apsvm.selection.grids import AROUND, Grid
 from apsvm.selection.race import Candidate
 from apsvm.selection.search import Followers, SettingsSearch
