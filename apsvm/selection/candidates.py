@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Poolings of bags that are tried.
 POOLED = (("mean",), ("min", "mean", "max"))
+#: Largest number of rows for an RBF kernel, and the multiples of the default C for it.
+KERNEL_ROWS, FOR_KERNELS = 5_000, (1.0, 10.0, 100.0)
 #: Larger grids of a setting are thinned out.
 MOST_VALUES = 4
 
@@ -145,6 +147,9 @@ def portfolio(
     by_rules = (of_rules[-1], *(() if dataset.groups is not None else ("auc",)))
     rules = replace(features, features="rules")
     entries += [Entry(loss, {"bound": "hinge"}, rules) for loss in dict.fromkeys(by_rules)]
+    if len(dataset) <= KERNEL_ROWS:
+        kernel = replace(standard, features="nystroem")
+        entries.append(Entry("ap", {"bound": "hinge"}, kernel, multiples=FOR_KERNELS))
     return _with_labels(entries, target, labels)
 
 
