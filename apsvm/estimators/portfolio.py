@@ -71,7 +71,7 @@ class _Portfolio(QueriesOnly):
                 judged_by=meaning,
             )
             search = whole.screen(jobs)
-            for one in whole.given_up_in_words():
+            for one in whole.given_up:
                 logger.info("given up: %s", one)
             search.run(jobs)
             candidates = search.candidates()
@@ -111,9 +111,9 @@ def _results(
 ) -> Iterator[dict[str, str | float]]:
     """A dictionary for each entry that was given up, for each setting of the final comparison, and for the average."""
     metric = search.metric
-    for entry, one in whole.given_up:
-        if not isinstance(one, str):
-            yield {"entry": str(entry), "stage": "screening", "mean": one.mean(metric)}
+    for entry, _, value in whole.given_up:
+        if value is not None:
+            yield {"entry": str(entry), "stage": "screening", "mean": value}
     final = [(f"{one.loss}, {search.fits[one.grid].features.features}", one) for one in candidates]
     for name, one in [*final, *([] if average is None else [(f"average of {', '.join(average.maps)}", average)])]:
         values = {"mean": one.mean(metric), "deviation": one.deviation(metric)}

@@ -55,13 +55,15 @@ class Average(Candidate):
 
 def average_with(search: SettingsSearch, candidates: Sequence[Candidate]) -> Average | None:
     """Averages the best candidate and the best ones of other feature maps that are near it. None if there is nothing to
-    average.
+    average, the best cannot be averaged, or the metric depends on a threshold, which is that of no member.
 
     Raises
     ------
     SelectionError : a metric is not defined on the test rows of a fold
     """
     metric, top = search.metric, best(candidates, search.metric)
+    if search.metrics[metric].thresholded or not _fits_in(search, top):
+        return None
     of_map: dict[str, Candidate] = {}
     for one in (top, *sorted(candidates, key=lambda one: -one.mean(metric))):
         if is_near(one, top, metric, search.positives) and _fits_in(search, one):

@@ -49,8 +49,9 @@ def standard_error(differences: Sequence[float] | NDArray[np.float64]) -> float:
 
 
 def share_error(value: float, count: int) -> float:
-    """Standard error of a share of ``count``, as AP is one of the positives."""
-    return math.sqrt(max(0.0, value * (1.0 - value)) / count)
+    """Standard error of a share of ``count``, as AP is one of the positives. By Laplace's rule, it is not 0 for 1."""
+    share = (value * count + 1.0) / (count + 2.0)
+    return math.sqrt(max(0.0, share * (1.0 - share)) / count)
 
 
 def is_near(one: Candidate, best: Candidate, metric: str, positives: int | None) -> bool:

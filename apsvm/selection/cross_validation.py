@@ -149,6 +149,8 @@ class CrossValidation(Race):
             values: Mapping[str, float] = {}
             if self.metrics:
                 scores = scores_of_bags(fit.dataset, test, scores_of(outcome.w, held_out))
+                if not np.isfinite(scores).all():
+                    raise FloatingPointError(f"fold {task.fold + 1}: scores are beyond float64")
                 values = self.judged(scores, task.fold, self._line(fit, outcome, task.fold))
             choice = task.variant.choice_of(outcome)
             measured = Measured(choice, values, seconds, outcome.state, outcome.as_asked, outcome.C, outcome.w)

@@ -89,7 +89,7 @@ def make_folds(
     compared = grades if only_grades and grades is not None else target.relevant
     if groups is not None:
         _, of_row = np.unique(groups, return_inverse=True)
-        can_be_ranked = _differ(compared, of_row)
+        can_be_ranked = differ(compared, of_row)
         what = "rows of different grades" if compared is grades else "both a positive and a negative row"
         k = _most(k, {f"queries with {what}": int(can_be_ranked.sum())})
         strata = [np.flatnonzero(can_be_ranked), np.flatnonzero(~can_be_ranked)]
@@ -174,7 +174,7 @@ def _most(k: int, available: dict[str, int]) -> int:
     return min(k, *available.values())
 
 
-def _differ(values: NDArray[np.float64] | NDArray[np.bool_], of_row: NDArray[np.int64]) -> NDArray[np.bool_]:
+def differ(values: NDArray[np.float64] | NDArray[np.bool_], of_row: NDArray[np.int64]) -> NDArray[np.bool_]:
     """(G,) bool: True for queries 0..G−1 whose rows have different values."""
     order = np.lexsort((values, of_row))
     query, value = of_row[order], values[order]
@@ -266,7 +266,7 @@ def affordable_folds(data: TrainingSet, seed: int, trainings: int = 1) -> Afford
         kind, few = "queries", "queries with something to rank"
         _, of_unit = np.unique(queries, return_inverse=True)
         compared = target.relevant if target.grades is None else np.maximum(target.grades, 0.0)
-        ranked = _differ(compared, of_unit)
+        ranked = differ(compared, of_unit)
         strata = [np.flatnonzero(ranked), np.flatnonzero(~ranked)]
         smallest = strata[0].size
     if smallest < FEWEST:

@@ -6,21 +6,22 @@ for this, and the best entries of the sample are compared on all rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.bags import rows_of_bags
 from apsvm.data.features import FeatureMapError
 from apsvm.data.labels import LabelOptions, Target, judge
+from apsvm.data.rows import Rows
 from apsvm.losses.base import LossError
 from apsvm.selection.bags import of_bags
 from apsvm.selection.candidates import Entry, losses_of, portfolio
 from apsvm.selection.choose import FEW_POSITIVES, LEAST, best, is_near, share_error
 from apsvm.selection.cross_validation import SelectionError
+from apsvm.selection.folds import copies_of, differ
 from apsvm.selection.grids import AROUND, Grid
 from apsvm.selection.race import Candidate
 from apsvm.selection.search import Followers, SettingsSearch
@@ -44,6 +45,17 @@ MOST_ROWS = 60_000
 FAILURES = FeatureMapError, LossError, FloatingPointError, np.linalg.LinAlgError
 
 
+class GivenUp(NamedTuple):
+    """An entry that was given up, the reason, and its value of the metric, if there is one."""
+
+    entry: Entry
+    why: str
+    value: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.entry} ({self.why})"
+
+
 class PortfolioSearch:
     """Tries the entries of a portfolio. Other parameters as for ``SettingsSearch``.
 
@@ -57,7 +69,7 @@ class PortfolioSearch:
     ----------
     entries : all entries
     racing : entries of the current search, by grid number
-    given_up : entries that were given up, and the best candidate of each, or the reason why there is none
+    given_up : entries that were given up
 
     Raises
     ------
@@ -85,10 +97,10 @@ class PortfolioSearch:
         only_grades = all(metric.graded for metric in metrics.values())
         graded = only_grades or dataset.groups is not None
         self.target = judged_by or judge(dataset, labels, None, graded_metrics=graded)
-        self._sample = sample(dataset, self.target, seed)
-        self._folds = folds or (FOLDS if self._sample is None else FOLDS_OF_MANY)
+        self._sample = sample(dataset, self.target, seed, only_grades=only_grades)
+        self._folds = folds or (FOLDS_OF_MANY if is_large(dataset) else FOLDS)
         self.racing: Sequence[Entry] = []
-        self.given_up: list[tuple[Entry, Candidate | str]] = []
+        self.given_up: list[GivenUp] = []
         self.entries = portfolio(dataset, self.metric, features, self.target, labels)
         self._own_losses = () if dataset.groups is None else losses_of(self.metric, self.target)[1:]
 
@@ -103,12 +115,6 @@ class PortfolioSearch:
             "a rough estimate"
         )
 
-    def given_up_in_words(self) -> Iterator[str]:
-        """Entries that were given up, each with its value of the metric or the reason."""
-        for entry, one in self.given_up:
-            why = one if isinstance(one, str) else f"{self.metric} {one.mean(self.metric):.3f}"
-            yield f"{entry} ({why})"
-
     def screen(self, jobs: int = 0, followers: Followers = Followers()) -> SettingsSearch:  # noqa: B008  # frozen
         """Returns the search over all rows among the remaining entries, to be run; after a stop among the best so far.
 
@@ -121,9 +127,10 @@ class PortfolioSearch:
         if self._sample is not None:
             search = self._hopeful(left, self._sample, jobs, followers)
             search.run(jobs, followers)
-            ranked = self._ranked(search, len(search.folds))
+            # After a stop those count that were finished in the most folds.
+            ranked = next(filter(None, (self._ranked(search, k) for k in range(len(search.folds), 0, -1))), [])
             kept = self._finalists(ranked, search.positives)
-            self._give_up(search, ranked, kept)
+            self._give_up(search, ranked, kept, "on a sample")
             left = [_around(self.racing[one.grid], one) for one in kept] or left[:1]
             if followers.should_stop():
                 return self._search(left[:1], None)
@@ -145,10 +152,15 @@ class PortfolioSearch:
             raise SelectionError("; ".join(dict.fromkeys(search.failures.values())))
         if ranked:  # otherwise it was stopped
             test, groups = search.folds[0].test, search.units.groups
-            count = int(search.target.of(test).relevant.sum()) if groups is None else np.unique(groups[test]).size
+            if groups is None:
+                count = int(search.target.of(test).relevant.sum())
+                count = min(count, getattr(self.metrics[self.metric], "k", count))
+            else:
+                count = np.unique(groups[test]).size
             top = ranked[0].mean(self.metric)
             limit = top - max(LEAST, HOPELESS * share_error(top, count))
-            self._give_up(search, ranked, [one for one in ranked if one.mean(self.metric) >= limit])
+            where = "in one fold" if which is None else "in one fold of a sample"
+            self._give_up(search, ranked, [one for one in ranked if one.mean(self.metric) >= limit], where)
         return search
 
     def _give_up(
@@ -156,13 +168,15 @@ class PortfolioSearch:
         search: SettingsSearch,
         ranked: Sequence[Candidate],
         kept: Sequence[Candidate],
+        where: str,
     ) -> None:
         for grid in search.alive:
             if grid in search.failures:
-                self.given_up.append((self.racing[grid], search.failures[grid]))
+                self.given_up.append(GivenUp(self.racing[grid], search.failures[grid]))
         for one in ranked:
             if one not in kept:
-                self.given_up.append((self.racing[one.grid], one))
+                value = one.mean(self.metric)
+                self.given_up.append(GivenUp(self.racing[one.grid], f"{self.metric} {value:.3f} {where}", value))
         search.alive = sorted(one.grid for one in kept)
 
     def _ranked(self, search: SettingsSearch, folds: int) -> list[Candidate]:
@@ -198,7 +212,7 @@ class PortfolioSearch:
                 racing.append(entry)
             except FAILURES as error:
                 failure = error
-                self.given_up.append((entry, str(error)))
+                self.given_up.append(GivenUp(entry, str(error)))
         if not grids and failure is not None:
             raise failure
         rows, target = self._dataset, self.target
@@ -227,22 +241,39 @@ def _around(entry: Entry, candidate: Candidate) -> Entry:
     return replace(entry, multiples=tuple(C.factor * factor for factor in AROUND))
 
 
-def sample(dataset: Dataset, target: Target, seed: int) -> NDArray[np.int64] | None:
-    """Rows of a sample, ascending; None if it would hold most of the rows. Whole queries or bags are drawn; without
-    queries the rarer class is kept up to ``RARER``, and a share of the other."""
-    share = min(VALUES / max(1, dataset.n_values), ROWS / len(dataset))
-    if share > 0.5:
+def is_large(dataset: Dataset) -> bool:
+    """True if a sample is compared first."""
+    return _share(dataset) <= 0.5
+
+
+def _share(dataset: Dataset) -> float:
+    return min(VALUES / max(1, dataset.n_values), ROWS / len(dataset))
+
+
+def sample(dataset: Dataset, target: Target, seed: int, *, only_grades: bool = False) -> NDArray[np.int64] | None:
+    """Rows of a sample, ascending; None if it would hold most of the rows. Queries, bags and copies of a row are drawn
+    whole. Of either class ``RARER`` are kept where its share is less, and a few queries with something to rank.
+
+    Parameters
+    ----------
+    target : meaning of the labels
+    only_grades : True if only grades are judged, not which rows are relevant
+    """
+    if not is_large(dataset):
         return None
-    rng = np.random.default_rng(seed)
+    compared, ids, fewest = target.relevant, dataset.bags, (RARER, RARER)
     if dataset.groups is not None:
-        names, of_row = np.unique(dataset.groups, return_inverse=True)
-        chosen = rng.random(names.size) < share
-        chosen[rng.permutation(names.size)[: 4 * FOLDS_OF_MANY]] = True
-        return np.flatnonzero(chosen[of_row])
-    relevant = of_bags(dataset, target).relevant
-    keep = np.zeros(relevant.size, dtype=bool)
-    for which in (relevant, ~relevant):
+        _, of_row = np.unique(dataset.groups, return_inverse=True)
+        grades = target.grades if only_grades else None
+        is_first, fewest = differ(compared if grades is None else grades, of_row), (4 * FOLDS_OF_MANY, 0)
+    else:
+        ids = copies_of(Rows(dataset.X), target) if ids is None else ids
+        of_row = np.arange(len(dataset)) if ids is None else np.unique(ids, return_inverse=True)[1]
+        is_first = np.bincount(of_row, weights=compared) > 0.0
+    rng, keep = np.random.default_rng(seed), np.zeros(is_first.size, dtype=bool)
+    for which, least in zip((is_first, ~is_first), fewest, strict=True):
         units = np.flatnonzero(which)
-        count = max(round(share * units.size), min(units.size, RARER))
+        count = max(round(_share(dataset) * units.size), min(units.size, least))
         keep[rng.permutation(units)[:count]] = True
-    return rows_of_bags(dataset, np.flatnonzero(keep))
+    rows = np.flatnonzero(keep[of_row])
+    return None if rows.size > 0.5 * len(dataset) else rows

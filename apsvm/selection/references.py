@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LOGISTIC_C = (0.01, 1.0, 100.0)
 #: Largest number of values of dense rows for trees.
-MOST_DENSE_VALUES = 100_000_000
+MOST_DENSE_VALUES = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ class SettingsSearch:
     ) -> None:
         self.dataset = dataset
         self.grids = grids
-        self.metric = next(iter(metrics))
+        self.metrics, self.metric = metrics, next(iter(metrics))
         self.seed = seed
         fits = list(_fits(dataset, grids, labels, features, query_weights))
         # Rows or bags, which all grids have in the same order.

@@ -50,7 +50,7 @@ def test_the_average_is_chosen_and_each_member_proved(data, run, tmp_path):
     assert "average of the best on 2 feature maps, chosen" in done.stdout
     rows = done.stdout.splitlines()
     (row,) = [row for row in rows if row.endswith("average of the best on 2 feature maps, chosen")]
-    assert [line.endswith("the best alone") for line in rows].count(True) == 1
+    assert [("the best alone" in line) for line in rows].count(True) == 1
     assert [line.endswith("chosen") for line in rows].count(True) == 1
     written = json.loads(results.read_text())
     average = written["average"]["metrics"]["AP"]

@@ -45,7 +45,7 @@ def test_what_it_says(data, run, bars):
     _, first, _, on, *_ = run("cv", data, "--folds", 3, "-j", 1).stderr.splitlines()
     assert first == "apsvm: trying 3 combinations of loss and features"
     # Lines are far behind.
-    assert re.fullmatch(r"apsvm: given up: auc, hinge, linear, standard \(AP 0\.\d+\)", on)
+    assert re.fullmatch(r"apsvm: given up: auc, hinge, linear, standard \(AP 0\.\d+ in one fold\)", on)
     screening, comparing = bars.index("screening"), bars.index("comparing")
     assert (bars[0], bars[-1]) == (f"reading {data}", "training common models on the same folds")
     for said, pattern in (

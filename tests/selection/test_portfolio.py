@@ -19,7 +19,7 @@ from apsvm.selection.candidates import Entry, loss_of_metric, portfolio
 from apsvm.selection.folds import FoldError
 from apsvm.selection.portfolio import PortfolioSearch, sample
 from apsvm.selection.race import Candidate, Measured
-from apsvm.selection.search import SettingsSearch
+from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.trainers.fitting import FeatureOptions
 
 AP = parse_metrics(["AP"])
@@ -116,11 +116,11 @@ def test_of_bags_both_ways_are_tried(two_classes, size):
         *(f"wmw, linear, pool {pool}" for pool in pools),
         *(f"auc, hinge, rules, pool {pool}" for pool in pools),
     ])  # fmt: skip
-    size(values=400, rarer=10)
+    size(values=320, rarer=10)
     chosen = sample(bags, judge(bags), 0)
     _, counts = np.unique(bags.bags[chosen], return_counts=True)
     assert (counts == 4).all()
-    assert counts.size == 10 + round(0.5 * 33)
+    assert counts.size == 10 + round(0.4 * 33)
 
 
 def test_two_components_where_positives_are_rare_but_not_few(rng, dataset):
@@ -189,12 +189,13 @@ def test_a_sample_and_all_rows_are_judged_alike(grades, tried, size, monkeypatch
             searches.append(self)
 
     monkeypatch.setattr(module, "SettingsSearch", Seen)
+    monkeypatch.setattr(module, "FOLDS_OF_MANY", 2)
     size(values=300)
     tried(entry("ap", labels=RELEVANT_FROM_1), entry("ndcg", features="piecewise"))
     last = PortfolioSearch(grades, AP, folds=4).screen(1)
     first, final = searches
     assert last is final
-    assert [len(search.folds) for search in searches] == [3, 4]
+    assert [len(search.folds) for search in searches] == [2, 4]
     assert first.dataset.X.shape[0] < 200
     assert final.dataset.X.shape[0] == 200
     for search in searches:
@@ -261,7 +262,8 @@ def test_of_many_rows_the_hopeless_are_tried_on_a_sample(rng, dataset, tried, si
     size(rows=290, rarer=50)
     tried(entry("ap"), entry("auc"), Entry("ap", {"bound": "hinge"}, FeatureOptions(features="rules:40:depth=2")))
     search, ends = ends_of(PortfolioSearch(rows, AP, folds=2))
-    assert [one.features.features for one, _ in ends] == ["linear", "linear"]
+    assert [one.entry.features.features for one in ends] == ["linear", "linear"]
+    assert all("of a sample" in str(one) for one in ends)
     assert [fit.features.features for fit in search.fits] == ["rules:40:depth=2"]
 
 
@@ -274,7 +276,7 @@ def test_an_entry_that_cannot_be_tried_is_left_out(error, two_classes, tried):
     impossible = Impossible("ap", {}, STANDARD)
     tried(impossible, entry("auc"), entry("ap"))
     _, ends = ends_of(PortfolioSearch(two_classes, AP))
-    assert ends == [(impossible, "it does not fit")]
+    assert [(one.entry, one.why) for one in ends] == [(impossible, "it does not fit")]
     tried(impossible)
     with pytest.raises(error, match="it does not fit"):
         PortfolioSearch(two_classes, AP).screen(1)
@@ -284,6 +286,43 @@ def test_too_few_rows_are_said_before_anything_is_trained(two_classes, rng, data
     labels = np.where(np.arange(200) < 1, 1.0, -1.0)
     with pytest.raises(FoldError, match="2 folds need at least 2 positive rows, found 1"):
         PortfolioSearch(dataset(two_classes.X, labels), AP).screen(1)
+
+
+def test_a_sample_has_queries_with_something_to_rank(rng, dataset, size):
+    """Of 200 queries only six have a positive."""
+    relevant = np.zeros((200, 10))
+    relevant[::37, 0] = 1.0
+    rows = dataset(rng.normal(size=(2000, 2)), relevant.ravel(), np.repeat(np.arange(200), 10))
+    size(rows=200)
+    assert rows.relevance[sample(rows, judge(rows), 0)].sum() == 6.0
+
+
+def test_copies_of_a_row_are_drawn_together(rng, dataset, size):
+    X = np.tile(rng.normal(size=(200, 3)), (5, 1))
+    rows = dataset(X, np.tile(np.where(np.arange(200) < 80, 1.0, -1.0), 5))
+    size(rows=300, rarer=10)
+    _, counts = np.unique(sample(rows, judge(rows), 0) % 200, return_counts=True)
+    assert counts.size == 60
+    assert (counts == 5).all()
+
+
+def test_no_sample_that_holds_most_rows(rng, dataset, size):
+    rows = dataset(rng.normal(size=(400, 2)), np.where(np.arange(400) < 200, 1.0, -1.0))
+    size(rows=100, rarer=50)
+    assert sample(rows, judge(rows), 0).size == 100
+    size(rows=100, rarer=150)
+    assert sample(rows, judge(rows), 0) is None
+
+
+def test_a_stop_in_the_sample_leaves_the_best_of_what_was_finished(rng, dataset, tried, size):
+    X = rng.normal(size=(600, 3))
+    rows = dataset(X, np.where(X[:, 0] * X[:, 1] > 0.5, 1.0, -1.0))
+    size(rows=250, rarer=50)
+    tried(entry("ap"), entry("ap", features="rules:40"))
+    ended = []
+    followers = Followers(lambda *_: ended.append(1), lambda: len(ended) >= 3)
+    search = PortfolioSearch(rows, AP).screen(1, followers)
+    assert [fit.features.features for fit in search.fits] == ["rules:40"]
 
 
 def test_what_was_tried_in_the_first_fold_is_not_trained_again(two_classes, tried, monkeypatch):
@@ -319,7 +358,8 @@ def test_entries_that_are_hopeless_in_one_fold_are_tried_in_no_other(rng, datase
     tried(*hopeless, *rules)
     search, ends = ends_of(PortfolioSearch(rows, AP))
     assert search.alive == [3, 4, 5]
-    assert {id(one): len(result.folds) for one, result in ends} == {id(one): 1 for one in hopeless}
+    assert [one.entry for one in ends] == hopeless
+    assert all("in one fold" in str(one) for one in ends)
 
 
 def test_of_a_sample_few_go_on_to_all_rows(rng, dataset, tried, size):

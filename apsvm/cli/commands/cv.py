@@ -153,13 +153,14 @@ class _Run:
         with Bar("comparing") as bar:
             search.run(self.options["jobs"], self._shown(bar, lambda path: "paths compared"))
         is_limited = self.is_over()
-        stopped = training.exit_code(self.signals)
         candidates = self.compared(search)
         if not candidates:
-            raise Failure(stopped or BAD_DATA, "stopped, nothing was finished in every fold")
+            code = training.exit_code(self.signals) or BAD_DATA
+            raise Failure(code, "stopped, nothing was finished in every fold")
         chosen = search.choose(candidates)
         average = None if self.signals or self.is_over() else search.average(candidates)
         self.report(Results(search, candidates, chosen, self.metrics, self.references(search), average))
+        stopped = training.exit_code(self.signals)
         if stopped:
             model = ", no model written" if self.options["output"] else ""
             say(f"interrupted: the table shows what was finished{model}")
@@ -181,10 +182,14 @@ class _Run:
             training.say_of_rows(fit, fit.training_set())
         *_, of_rows = search.fits  # fits that pool bags come first
         training.describe(of_rows.dataset, of_rows.target)
-        if len(search.folds) < folds:
-            what = "positive or negative row" if dataset.groups is None else "query to rank"
-            say(f"{len(search.folds)} folds: {folds} would leave some without a {what}")
+        self.say_if_fewer(search, folds)
         return search
+
+    def say_if_fewer(self, search: SettingsSearch, folds: int) -> None:
+        """Says that there are fewer folds than the user asked for."""
+        if len(search.folds) < folds:
+            what = "positive or negative row" if search.units.groups is None else "query to rank"
+            say(f"{len(search.folds)} folds: {folds} would leave some without a {what}")
 
     def finalists(self, dataset: Dataset) -> SettingsSearch:
         """The search among the best of the portfolio."""
@@ -201,8 +206,10 @@ class _Run:
             search = whole.screen(self.options["jobs"], shown)
         if self.signals:
             raise Failure(training.exit_code(self.signals), "stopped, nothing was finished in every fold")
+        if folds is not None:
+            self.say_if_fewer(search, folds)
         if whole.given_up and not self.is_over():
-            remark(f"given up: {'; '.join(whole.given_up_in_words())}")
+            remark(f"given up: {'; '.join(map(str, whole.given_up))}")
         return search
 
     def compared(self, search: SettingsSearch) -> list[Candidate]:
@@ -216,7 +223,7 @@ class _Run:
         candidates = search.so_far()
         if candidates:
             folds = f"{len(candidates[0].folds)} of {len(search.folds)} folds"
-            remark(f"the time limit ends the comparison: {len(candidates)} settings, in {folds}")
+            remark(f"the time limit ends the comparison: settings in {folds}: {len(candidates)}")
         return candidates
 
     def references(self, search: SettingsSearch) -> Sequence[Candidate]:
@@ -227,7 +234,7 @@ class _Run:
         if not wanted or self.signals or self.is_over():
             return []
         with Bar("training common models on the same folds"):
-            return list(references(search, lambda: bool(self.signals), self.options["jobs"]))
+            return list(references(search, lambda: bool(self.signals) or self.is_over(), self.options["jobs"]))
 
     def report(self, results: Results) -> None:
         """Writes the table and the JSON. The table goes to stderr if stdout is taken."""
@@ -254,7 +261,7 @@ class _Run:
             refit = search.refit(chosen, candidates, options["jobs"], followers)
             if refit is None:
                 raise Failure(training.exit_code(self.signals) or BAD_DATA, "stopped, no model written")
-            if isinstance(chosen, Average) and refit.outcome.average is None:
+            if isinstance(chosen, Average) and refit.outcome.average is None and not refit.outcome.interrupted:
                 say("warning: the average could not be formed of these rankers: the model is that of the best alone")
             fit = replace(refit.fit, trainer=refit.fit.trainer.with_settings(threads=options["jobs"]))
             folds = refit.out_of_fold, refit.how

@@ -51,6 +51,8 @@ class Results:
         named = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in last]
         named = [name for name in named if name not in (*self.metrics, "seconds", "")]
         differ = [name for name in named if len({row[name] for row in rows if name in row}) > 1]
+        if not differ and self.search.averages:  # the user named none of them
+            differ = [name for name in ("loss", "features", "bound") if name in named]
         if self.average is not None:
             number = len(self.average.members)
             rows.append(self._cells(self.average, f"average of the best on {number} feature maps, chosen"))
@@ -78,8 +80,9 @@ class Results:
         """The chosen candidate, and the best on every other feature map, in their order."""
         best: dict[object, Candidate] = {}
         for one in sorted(self.candidates, key=lambda one: (one is self.chosen, one.mean(self.search.metric))):
-            fit = self.search.fits[one.grid]
-            best[fit.features.features, fit.features.pool, fit.trainer.capabilities.bags] = one
+            fit, settings = self.search.fits[one.grid], self.search.grids[one.grid].settings
+            of_rows = fit.features.features, fit.features.pool, fit.trainer.capabilities.bags
+            best[*of_rows, getattr(settings, "components", 1)] = one
         return [one for one in self.candidates if any(one is other for other in best.values())]
 
     def _cells(self, one: Candidate, mark: str) -> dict[str, str]:
@@ -99,6 +102,8 @@ class Results:
     def _marks(self, one: Candidate) -> Iterator[str]:
         if one is self.chosen:
             yield "chosen" if self.average is None else "the best alone"
+        if self.average is not None and one in self.average.members:
+            yield "averaged"
         if not one.as_asked:
             yield "stopped early"
 
