@@ -55,6 +55,23 @@ def test_what_it_says(data, run, bars):
         assert all(re.fullmatch(pattern, one) for one in said), said
 
 
+def test_a_signal_while_rivals_train(data, run, tmp_path, monkeypatch):
+    """The table is shown, and nothing is trained on all rows."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def stopped(*_):
+        os.kill(os.getpid(), signal.SIGINT)
+        return iter(())
+
+    monkeypatch.setattr(beside, "references", stopped)
+    try:
+        done = run("cv", data, "--folds", 3, "-j", 1, "-o", tmp_path / "m", code=130)
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert "chosen" in done.stdout
+    assert not (tmp_path / "m").exists()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_during_the_screening(number, data, run, tmp_path, monkeypatch):
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -77,13 +77,14 @@ class Results:
         return {metric: self.search.estimate(best, self.candidates, metric) for metric in self.metrics}
 
     def _best_of_maps(self) -> list[Candidate]:
-        """The chosen candidate, and the best on every other feature map, in their order."""
-        best: dict[object, Candidate] = {}
-        for one in sorted(self.candidates, key=lambda one: (one is self.chosen, one.mean(self.search.metric))):
+        """Of each feature map the candidate that is chosen or averaged, or else the best."""
+        used = [self.chosen] if self.average is None else self.average.members
+        of_maps: dict[object, list[Candidate]] = {}
+        for one in self.candidates:
             fit, settings = self.search.fits[one.grid], self.search.grids[one.grid].settings
-            of_rows = fit.features.features, fit.features.pool, fit.trainer.capabilities.bags
-            best[*of_rows, getattr(settings, "components", 1)] = one
-        return [one for one in self.candidates if any(one is other for other in best.values())]
+            kind = fit.features.features, fit.features.pool, fit.trainer.capabilities.bags
+            of_maps.setdefault((*kind, getattr(settings, "components", 1)), []).append(one)
+        return [max(of, key=lambda one: (one in used, one.mean(self.search.metric))) for of in of_maps.values()]
 
     def _cells(self, one: Candidate, mark: str) -> dict[str, str]:
         """Figures of any model, by columns; the last column has no name."""
