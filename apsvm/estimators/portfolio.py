@@ -125,9 +125,10 @@ class APSVMClassifierCV(_Portfolio, BinaryClassifier):  # type: ignore[misc]  # 
     """Classifier of two classes that chooses loss, bound, features and C by cross-validation, for a metric.
 
     The candidates are losses (ap, the metric's own, and auc on rules), both bounds, and feature maps (linear, piecewise
-    linear, rules), each with three values of C, two components where positives are rare, and an RBF kernel with up to
-    5,000 rows. All are tried in one fold, those that are not hopeless there in ``cv`` folds; of many rows a sample is
-    taken for this. The winner is trained on all rows; if the best on several feature maps are close, their average is.
+    linear, rules), each with three values of C, two components where positives are rare, and an RBF kernel on arrays of
+    up to 5,000 rows. All are tried in one fold, those that are not hopeless there in ``cv`` folds; of many rows a
+    sample is taken for this. The winner is trained on all rows; if the best on several feature maps are close, their
+    average is.
 
     Parameters
     ----------
