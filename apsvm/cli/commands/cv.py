@@ -222,8 +222,8 @@ class _Run:
                 search.least(self.options["jobs"], self._until_a_signal())
         candidates = search.so_far()
         if candidates:
-            folds = f"{len(candidates[0].folds)} of {len(search.folds)} folds"
-            remark(f"the time limit ends the comparison: settings in {folds}: {len(candidates)}")
+            count, folds = len(candidates), f"{len(candidates[0].folds)} of {len(search.folds)} folds"
+            remark(f"the time limit ends the comparison: {count} setting{'s' * (count > 1)} in {folds}")
         return candidates
 
     def references(self, search: SettingsSearch) -> Sequence[Candidate]:

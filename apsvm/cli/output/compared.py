@@ -77,7 +77,7 @@ class Results:
         return {metric: self.search.estimate(best, self.candidates, metric) for metric in self.metrics}
 
     def _best_of_maps(self) -> list[Candidate]:
-        """Of each feature map the candidate that is chosen or averaged, or else the best."""
+        """For each feature map the candidate that is chosen or averaged, or else the best one."""
         used = [self.chosen] if self.average is None else self.average.members
         of_maps: dict[object, list[Candidate]] = {}
         for one in self.candidates:
