@@ -24,7 +24,7 @@ from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.calibration import ENOUGH_FOR_ISOTONIC, calibrated
 from apsvm.selection.completion import training_scores
 from apsvm.selection.cross_validation import CrossValidation
-from apsvm.selection.folds import Fold, FoldError, copies_of, make_folds
+from apsvm.selection.folds import FOLDS, Fold, FoldError, copies_of, make_folds
 from apsvm.selection.grids import Variant
 from apsvm.selection.race import Measured, OutOfFold, Task
 from apsvm.selection.thresholds import held_out_scores, placed
@@ -34,10 +34,6 @@ from apsvm.trainers.one_vs_rest import OneVsRestTrainer
 
 if TYPE_CHECKING:
     from apsvm.data.labels import Target
-
-
-#: Largest number of folds of a race for scores alone.
-FOLDS = 5
 
 
 class HeldOutError(ValueError):
@@ -168,13 +164,11 @@ def _folds(fit: Fit) -> tuple[list[Fold], str]:
     target = target.of(alone)
     groups = None if units.groups is None else units.groups[alone]
     bags = None if units.bags is None or of_bag else units.bags[alone]
-    fewest = min(int(target.relevant.sum()), int((~target.relevant).sum()))
     by_query = several_queries(groups)
-    count = FOLDS if by_query else max(2, min(FOLDS, fewest))
     if bags is None and not by_query and not of_bag:
         bags = copies_of(Rows(dataset.X).select(alone), target)
     try:
-        dealt = make_folds(target, groups if by_query else None, count, fit.trainer.settings.seed, bags=bags)
+        dealt = make_folds(target, groups if by_query else None, FOLDS, fit.trainer.settings.seed, bags=bags)
     except FoldError as error:
         raise HeldOutError(str(error)) from None
     folds = []

@@ -27,6 +27,8 @@ from apsvm.data.labels import Target
 from apsvm.data.row_operator import RowOperator
 from apsvm.trainers.base import TrainingSet
 
+#: Number of folds by default, and of many rows.
+FOLDS, FOLDS_OF_MANY = 5, 3
 #: Smallest number of positives, negatives and queries for a quick comparison.
 FEWEST = 6
 #: Number of positives that a single training part should have.
@@ -237,8 +239,8 @@ def affordable_count(data: TrainingSet) -> int:
 def _count(size: float, units: int) -> int:
     """Number of folds for this size in units of ``AFFORDABLE``, and this many positives or queries."""
     if size <= 1.0:
-        return 5
-    return 3 if units < ENOUGH_POSITIVES else 1
+        return FOLDS
+    return FOLDS_OF_MANY if units < ENOUGH_POSITIVES else 1
 
 
 def _times_affordable(data: TrainingSet, trainings: int) -> float:
@@ -272,7 +274,7 @@ def affordable_folds(data: TrainingSet, seed: int, trainings: int = 1) -> Afford
     if smallest < FEWEST:
         return AffordableFolds([], f"{smallest} {few} are too few to hold any out")
     alike, k = None, _count(size, strata[0].size)
-    if size <= (3.0 if k == 3 else 1.0):
+    if size <= (3.0 if k == FOLDS_OF_MANY else 1.0):
         k = min(k, smallest // 2)
         fold_of = _dealt(strata, k, rng)[of_unit]
         folds = [Fold(np.flatnonzero(fold_of != at), np.flatnonzero(fold_of == at)) for at in range(k)]

@@ -21,7 +21,7 @@ from apsvm.selection.bags import of_bags
 from apsvm.selection.candidates import Entry, losses_of, portfolio
 from apsvm.selection.choose import FEW_POSITIVES, LEAST, best, is_near, share_error
 from apsvm.selection.cross_validation import SelectionError
-from apsvm.selection.folds import copies_of, differ
+from apsvm.selection.folds import FOLDS, FOLDS_OF_MANY, copies_of, differ
 from apsvm.selection.grids import AROUND, Grid
 from apsvm.selection.race import Candidate
 from apsvm.selection.search import Followers, SettingsSearch
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.metrics import Metric
 
-#: Number of folds, and that of a sample and of rows from which one is taken.
-FOLDS, FOLDS_OF_MANY = 5, 3
 #: Standard errors by which an entry that is given up is behind the best in the first fold. The errors are those of one
 #: entry; entries judged by the same rows differ less.
 HOPELESS = 2.0

@@ -22,7 +22,7 @@ from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.choose import Estimate, best, chosen_by_others, pooled_ap
 from apsvm.selection.completion import train_fit
 from apsvm.selection.cross_validation import CrossValidation
-from apsvm.selection.folds import Fold, copies_of, make_folds
+from apsvm.selection.folds import FOLDS, Fold, copies_of, make_folds
 from apsvm.selection.grids import Grid, Variant
 from apsvm.selection.race import Candidate, Measurements, OutOfFold, PathInFold, Task
 from apsvm.trainers.base import Outcome, Watch
@@ -95,7 +95,7 @@ class SettingsSearch:
         *,
         labels: LabelOptions = LabelOptions(),  # noqa: B008  # frozen
         features: FeatureOptions = FeatureOptions(),  # noqa: B008  # frozen
-        folds: int = 5,
+        folds: int = FOLDS,
         seed: int = 0,
         query_weights: Mapping[int, float] | None = None,
         judged_by: Target | None = None,
