@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 #: Standard errors by which an entry that is given up is behind the best in the first fold. The errors are those of one
 #: entry; entries judged by the same rows differ less.
 HOPELESS = 2.0
-#: Feature values and rows of a sample, and rows of its rarer class, which may be more than its share.
+#: Feature values and rows of a sample, and rows (or bags) of a class that it keeps, where its share is less.
 VALUES, ROWS, RARER = 2_000_000, 10_000, 2_000
 #: Kinds of entries times rows that go on from a sample to all rows; the best kind always does.
 MOST_ROWS = 60_000
@@ -135,11 +135,7 @@ class PortfolioSearch:
         return self._hopeful(left, None, jobs, followers)
 
     def _hopeful(
-        self,
-        entries: Sequence[Entry],
-        which: NDArray[np.int64] | None,
-        jobs: int,
-        followers: Followers,
+        self, entries: Sequence[Entry], which: NDArray[np.int64] | None, jobs: int, followers: Followers
     ) -> SettingsSearch:
         """A search on the rows ``which`` (None: all) among the entries that, after one fold, are behind the best by at
         most ``LEAST`` or ``HOPELESS`` standard errors of a share of the fold's positives or queries."""
@@ -162,12 +158,9 @@ class PortfolioSearch:
         return search
 
     def _give_up(
-        self,
-        search: SettingsSearch,
-        ranked: Sequence[Candidate],
-        kept: Sequence[Candidate],
-        where: str,
+        self, search: SettingsSearch, ranked: Sequence[Candidate], kept: Sequence[Candidate], where: str
     ) -> None:
+        """Keeps only these candidates' entries, and notes why the others of ``ranked``, and those that failed, go."""
         for grid in search.alive:
             if grid in search.failures:
                 self.given_up.append(GivenUp(self.racing[grid], search.failures[grid]))
@@ -196,11 +189,7 @@ class PortfolioSearch:
                 of_kind[kind] = one
         return list(of_kind.values())[: max(1, MOST_ROWS // len(self._dataset))]
 
-    def _search(
-        self,
-        entries: Sequence[Entry],
-        which: NDArray[np.int64] | None,
-    ) -> SettingsSearch:
+    def _search(self, entries: Sequence[Entry], which: NDArray[np.int64] | None) -> SettingsSearch:
         """A search among entries on the rows ``which`` (None: all). Raises as ``screen``."""
         racing, grids = list[Entry](), list[Grid]()
         failure: Exception | None = None
@@ -240,7 +229,7 @@ def _around(entry: Entry, candidate: Candidate) -> Entry:
 
 
 def is_large(dataset: Dataset) -> bool:
-    """True if a sample is compared first."""
+    """True for so many rows that a sample is compared first, unless it would hold most of them."""
     return _share(dataset) <= 0.5
 
 
