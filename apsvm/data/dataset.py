@@ -255,7 +255,7 @@ class Dataset:
         if self.label_sets is not None and positive_label is None:
             raise DataError(
                 f"{self.source}: its rows have several labels or none: choose by {option('positive_label')} or "
-                f"{option('one_vs_rest')}"
+                f"{each_class()}"
             )
         if relevant_from is not None:
             return self.both_classes(self.ordered_labels() >= relevant_from)
@@ -271,7 +271,7 @@ class Dataset:
                     ways.append(f"{option('loss', 'ndcg')} (grades)")
                 raise DataError(
                     f"{self.source}: expected two labels, 1 and -1 or 0, found {self._listed(labels)}: "
-                    f"{', '.join(ways)} or {option('one_vs_rest')}"
+                    f"{', '.join(ways)} or {each_class()}"
                 )
             positive_label = 1.0
         elif not np.isin(positive_label, labels):
@@ -288,7 +288,7 @@ class Dataset:
             self._refuse_values(labels)
             raise DataError(
                 f"{self.source}: the labels are the words {self._listed(labels)}: choose by "
-                f"{option('positive_label')} or {option('one_vs_rest')} (grades are numbers, 0 the lowest)"
+                f"{option('positive_label')} or {each_class()} (grades are numbers, 0 the lowest)"
             )
         return self.relevance
 
@@ -333,6 +333,11 @@ class Dataset:
             ". If each row is the list of what a user likes, --loss warp --rows-as-users (rows_as_users=) learns from "
             "such rows"
         )
+
+
+def each_class() -> str:
+    """The way to train a ranker for each class, as the user writes it; ``apsvm cv`` trains one."""
+    return advice("apsvm train --one-vs-rest", option("one_vs_rest"))
 
 
 def several_queries(groups: NDArray[np.int64] | None) -> bool:

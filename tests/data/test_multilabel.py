@@ -74,7 +74,7 @@ def test_scikit_learn_agrees(rng: np.random.Generator, tmp_path: Path) -> None:
 def test_several_labels_want_a_choice() -> None:
     data = read(TEXT)
     for how in ({}, {"relevant_from": 1.0}):
-        with pytest.raises(DataError, match=r"several labels or none: choose by --positive-label or --one-vs-rest"):
+        with pytest.raises(DataError, match=r"choose by --positive-label or apsvm train --one-vs-rest"):
             data.positives(**how)
     with pytest.raises(DataError, match=r"no row has the positive label 3: found -2.5, 1, 4, 10"):
         data.positives(3)
