@@ -17,6 +17,7 @@ from apsvm._support.machine import memory, thread_count
 from apsvm._support.threads import results
 from apsvm.data.takes import Takes
 from apsvm.models.header import SkippedClass
+from apsvm.solvers.state import State
 from apsvm.trainers.base import AnyTrainer, Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.settings import Settings, SettingsError
 from apsvm.trainers.summary import end_in_full
@@ -243,12 +244,13 @@ def outcome_of(classes: Sequence[ClassTraining], seconds: float) -> Outcome | No
         from apsvm.data.dataset import shown_label
 
         note += f"; left out: {', '.join(shown_label(training.label) for training in missing)}"
-    as_asked = all(outcome.as_asked for outcome in outcomes)
+    stopped = any(training.stopped for training in classes)  # perhaps between two classes, each as asked
+    of_all = str(State.INTERRUPTED) if stopped else states[0]
     return Outcome(
         w=None,
-        state=next((training.state for training in outcomes if not training.as_asked), states[0]),
-        as_asked=as_asked,
-        interrupted=any(training.stopped for training in classes),
+        state=next((training.state for training in outcomes if not training.as_asked), of_all),
+        as_asked=all(outcome.as_asked for outcome in outcomes) and not stopped,
+        interrupted=stopped,
         settings=outcomes[0].settings,
         # By default each class has another C.
         C=values_of_C.pop() if len(values_of_C) == 1 else None,

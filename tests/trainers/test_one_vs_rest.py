@@ -15,7 +15,8 @@ from apsvm.models.header import SkippedClass
 from apsvm.selection.completion import Completion, train_fit
 from apsvm.trainers.base import Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
-from apsvm.trainers.one_vs_rest import OneVsRestTrainer, of_class
+from apsvm.trainers.one_vs_rest import ClassTraining, OneVsRestTrainer, of_class
+from apsvm.trainers.one_vs_rest import outcome_of as combined
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
@@ -99,6 +100,16 @@ def test_interrupted(questions):
     assert outcome.interrupted
     assert len(outcome.classes) + len(outcome.skipped) == CLASSES
     assert all(part.interrupted for _, part in outcome.classes)
+
+
+def test_a_stop_between_two_classes():
+    """What was trained ended as asked, and yet the set did not."""
+    trained = outcome_of(StructuredSVMTrainer("ap", StructuredSettings(bound="hinge", threads=1)), classes())
+    (label, one), *_ = trained.classes
+    parts = [ClassTraining(label, one), ClassTraining(9.0, reason="stopped before its turn", stopped=True)]
+    outcome = combined(parts, 0.0)
+    assert (one.state, outcome.state) == ("converged", "interrupted")
+    assert (outcome.as_asked, outcome.interrupted) == (False, True)
 
 
 def test_a_class_that_fails():
