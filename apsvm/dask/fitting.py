@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.dask.rows import DistributedRows, How, PartedMatrix
+from apsvm.data.dataset import several_queries
 from apsvm.data.features import LINEAR, learn_map
 from apsvm.data.features.binning import rows_to_learn_from
 from apsvm.data.features.logarithms import MOST_ROWS, Logarithms
@@ -134,7 +135,7 @@ class ClusterFit(Fit):
         """About this share of the rows: whole queries if there are several, else of each class."""
         rng = np.random.default_rng(self.trainer.settings.seed)
         groups = self.dataset.groups
-        if groups is not None and np.unique(groups).size > 1:
+        if several_queries(groups):
             queries = np.unique(groups)
             kept = rng.permutation(queries)[: max(2, round(share * queries.size))]
             whole: NDArray[np.int64] = every[np.isin(groups[every], kept)]

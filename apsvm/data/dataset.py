@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -336,11 +337,11 @@ class Dataset:
 
 
 def each_class() -> str:
-    """The way to train a ranker for each class, as the user writes it; ``apsvm cv`` trains one."""
+    """The way to train a ranker for each class, as the user writes it. It names the command: cv has no such option."""
     return advice("apsvm train --one-vs-rest", option("one_vs_rest"))
 
 
-def several_queries(groups: NDArray[np.int64] | None) -> bool:
+def several_queries(groups: NDArray[np.int64] | None) -> TypeGuard[NDArray[np.int64]]:
     """True if the rows, of the queries ``groups`` (n,), are more than one list."""
     return groups is not None and bool((groups != groups[:1]).any())
 

@@ -54,6 +54,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.data.dataset import several_queries
 from apsvm.losses.base import Loss
 from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp
@@ -89,7 +90,7 @@ def _variances(data: TrainingSet, loss: Loss) -> tuple[NDArray[np.float64], bool
     groups = data.queries if loss.by_query else None
     if groups is not None and data.bags is not None:
         groups = np.repeat(groups, np.diff(data.bags))
-    several = groups is not None and bool((groups != groups[0]).any())
+    several = several_queries(groups)
     return data.rows.moments(groups).variance, several
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from apsvm._support import sparse as sp
 from apsvm._support.machine import memory
+from apsvm.data.dataset import several_queries
 from apsvm.data.features.scaling import Scaling, learn_scaling
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
@@ -100,7 +101,7 @@ def held_out_part(data: TrainingSet, seed: int) -> tuple[NDArray[np.int64], NDAr
     rng = np.random.default_rng(seed)
     relevant, unit = data.target.relevant, np.arange(data.n)
     strata = [np.flatnonzero(relevant), np.flatnonzero(~relevant)]
-    if data.queries is not None and (data.queries != data.queries[0]).any():
+    if several_queries(data.queries):
         _, unit = np.unique(data.queries, return_inverse=True)
         ranked = np.bincount(unit, relevant) * np.bincount(unit, ~relevant) > 0
         strata = [np.flatnonzero(ranked), np.flatnonzero(~ranked)]
