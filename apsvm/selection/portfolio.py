@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: entry; entries judged by the same rows differ less.
 HOPELESS = 2.0
 #: Feature values and rows of a sample, and rows (or bags) of a class that it keeps, where its share is less.
-VALUES, ROWS, RARER = 2_000_000, 10_000, 2_000
+VALUES, ROWS, ROWS_OF_CLASS = 2_000_000, 10_000, 2_000
 #: Kinds of entries times rows that go on from a sample to all rows; the best kind always does.
 MOST_ROWS = 60_000
 #: Errors that end the trial of an entry but not the comparison.
@@ -239,7 +239,7 @@ def _share(dataset: Dataset) -> float:
 
 def sample(dataset: Dataset, target: Target, seed: int, *, only_grades: bool = False) -> NDArray[np.int64] | None:
     """Rows of a sample, ascending; None if it would hold most of the rows. Queries, bags and copies of a row are drawn
-    whole. Of either class ``RARER`` are kept where its share is less, and a few queries with something to rank.
+    whole. ``ROWS_OF_CLASS`` of either class are kept where its share is less, or a few queries with something to rank.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def sample(dataset: Dataset, target: Target, seed: int, *, only_grades: bool = F
     """
     if not is_large(dataset):
         return None
-    compared, ids, fewest = target.relevant, dataset.bags, (RARER, RARER)
+    compared, ids, fewest = target.relevant, dataset.bags, (ROWS_OF_CLASS, ROWS_OF_CLASS)
     if dataset.groups is not None:
         _, of_row = np.unique(dataset.groups, return_inverse=True)
         grades = target.grades if only_grades else None

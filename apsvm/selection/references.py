@@ -98,13 +98,12 @@ def _measured(
 
     if should_stop():
         return None
-    dense = reference.dense
     training, test = search.folds[fold]
     began = time.perf_counter()
     # The limit holds for this thread. Small trees grown by several threads on a busy machine take 50 times as long.
     with threadpool_limits(1, user_api="openmp"), np.errstate(all="ignore"):
-        model = reference.make(value).fit(_rows(X, training, dense=dense), search.target.relevant[training])
-        scores = np.asarray(model.decision_function(_rows(X, test, dense=dense)), dtype=np.float64)
+        model = reference.make(value).fit(_rows(X, training, dense=reference.dense), search.target.relevant[training])
+        scores = np.asarray(model.decision_function(_rows(X, test, dense=reference.dense)), dtype=np.float64)
     seconds = time.perf_counter() - began
     values = search.judged(scores, fold)
     choice = {} if value is None else {"C": value}

@@ -47,7 +47,7 @@ def size(monkeypatch):
     """size(…) sets the limits of a sample."""
 
     def sets(values=10**6, rows=10**6, rarer=500):
-        for name, limit in (("VALUES", values), ("ROWS", rows), ("RARER", rarer)):
+        for name, limit in (("VALUES", values), ("ROWS", rows), ("ROWS_OF_CLASS", rarer)):
             monkeypatch.setattr(module, name, limit)
 
     return sets
@@ -289,7 +289,7 @@ def test_too_few_rows_are_said_before_anything_is_trained(two_classes, rng, data
 
 
 def test_a_sample_has_queries_with_something_to_rank(rng, dataset, size):
-    """Of 200 queries only six have a positive."""
+    """All six of 200 queries that have a positive."""
     relevant = np.zeros((200, 10))
     relevant[::37, 0] = 1.0
     rows = dataset(rng.normal(size=(2000, 2)), relevant.ravel(), np.repeat(np.arange(200), 10))

@@ -103,7 +103,7 @@ def test_interrupted(questions):
 
 
 def test_a_stop_between_two_classes():
-    """What was trained ended as asked, and yet the set did not."""
+    """The classes that were trained ended as asked, and yet the set did not."""
     trained = outcome_of(StructuredSVMTrainer("ap", StructuredSettings(bound="hinge", threads=1)), classes())
     (label, one), *_ = trained.classes
     parts = [ClassTraining(label, one), ClassTraining(9.0, reason="stopped before its turn", stopped=True)]
